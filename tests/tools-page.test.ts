@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { policySchema } from '../packages/gateway/src/config/sections/policy-schema.ts'
 import { parseToolsFile, readToolsFile } from '../packages/gateway/src/governance/tools-file/tools-file.ts'
-import { NOT_ENFORCED_FIELDS } from '../packages/gateway/src/pipeline/pipeline.ts'
 import { promise } from './promises.ts'
 import { textOf } from './repository.ts'
 
@@ -14,11 +13,6 @@ describe(`docs/tools-yaml.md (${promise('GOV-5')})`, () => {
     const { properties } = policySchema.jsonSchema() as { properties: object }
     const fields = new Set(Object.keys(properties).map(snake))
     expect(rows.map(([, name]) => name).sort()).toEqual([...fields].sort())
-  })
-
-  it('says which of them are not enforced yet', () => {
-    const unenforced = rows.filter(([, , effect = '']) => effect.includes('not enforced')).map(([, name]) => name)
-    expect(unenforced.sort()).toEqual(NOT_ENFORCED_FIELDS.map(snake).sort())
   })
 
   const examples = [...page.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, text = '']) => text)

@@ -4,6 +4,20 @@ export const SENSITIVITY_PROMISES = {
   'SEN-1': {
     text: 'Sensitivity starts PUBLIC, only rises, is merged by maximum, and is durable before the result that raised it leaves',
     state: 'partial',
-    missing: 'the label in the gateway',
+    missing: 'replicas',
+  },
+  'SEN-2': {
+    text: 'A label is raised by the entry of a server or a tool, by sensitive_paths, and by what a trusted server says',
+    state: 'partial',
+    missing: 'detectors in results',
+  },
+  'SEN-5': {
+    text: 'After that, calls that reach out are refused before they are sent, except to isolated instances and allowed hosts',
+    state: 'partial',
+    missing: 'local servers whose network is narrowed',
+  },
+  'SEN-6': {
+    text: 'A refusal names what can be done instead, and each of these ways works',
+    state: 'built',
   },
 } as const satisfies Record<string, Promised>

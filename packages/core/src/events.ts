@@ -2,6 +2,7 @@ import type { ErrorCode } from './errors.ts'
 import type { Json } from './json/json.ts'
 import type { RuleSource, StepName } from './policy/decide.ts'
 import type { Mode } from './policy/mode.ts'
+import type { Sensitivity } from './policy/sensitivity.ts'
 import type { RiskLevel } from './policy/tools-file.ts'
 
 /** What every event of a call says about the call. The field names are those of the written record. */
@@ -37,6 +38,8 @@ interface DecisionFacts {
     readonly rule?: RuleSource
   }
   readonly mode?: Mode
+  /** The label of the session before the call. Missing: PUBLIC. */
+  readonly label_before?: Sensitivity
   readonly risk?: RiskLevel
   readonly risk_reason?: string
   /** The approval that allowed the call: its own, or an earlier one for the whole session. */
@@ -63,6 +66,8 @@ export type SallyportEvent =
       readonly tokens_estimated?: number
       /** Present if the caller did not get the whole result. */
       readonly returned?: ReturnedFacts
+      /** The label of the session when the answer was sent. Missing: PUBLIC. */
+      readonly label_after?: Sensitivity
     } & CallFacts)
   | ({
       readonly type: 'TOOL_CALL_FAILED'
@@ -72,6 +77,7 @@ export type SallyportEvent =
       /** Size of the server's answer, if a later step failed. */
       readonly bytes?: number
       readonly returned?: ReturnedFacts
+      readonly label_after?: Sensitivity
     } & CallFacts)
   /** The server asked something of the client (`method`) while a call ran: sampling, elicitation, roots. */
   | ({ readonly type: 'CLIENT_ASKED' } & CallFacts)
@@ -152,6 +158,32 @@ export type SallyportEvent =
     } & CallFacts &
       ChangedBy)
   | ({ readonly type: 'APPROVAL_EXPIRED'; readonly approval: string; readonly reason: string } & CallFacts)
+  /** The label of a session rose: it has seen private data, or untrusted text. */
+  | ({
+      readonly type: 'SENSITIVITY_RAISED'
+      readonly user: string
+      readonly agent: string
+      readonly profile: string
+      readonly session: string
+      readonly from: Sensitivity
+      readonly to: Sensitivity
+      readonly untrusted?: boolean
+      /** What of it is new. Of long lists only the first names are recorded. */
+      readonly datasets: readonly string[]
+      readonly reason: string
+      readonly rule?: RuleSource
+      /** Only if a person raised it. */
+      readonly by?: string
+      readonly via?: string
+    } & Partial<Pick<CallFacts, 'call_id' | 'trace_id' | 'server' | 'tool_name'>>)
+  | ({
+      readonly type: 'SESSION_ENDED'
+      readonly user: string
+      readonly session: string
+      readonly sensitivity: Sensitivity
+      /** Whether its workspace and its stored results were removed. */
+      readonly purged: boolean
+    } & ChangedBy)
   | ({
       readonly type: 'MODE_CHANGED'
       readonly from: Mode

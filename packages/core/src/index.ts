@@ -122,6 +122,7 @@ export { checkTransition, isStricter, type ModeChanger, NEXT_MODES } from './pol
 export { PERMISSIONS, type Permission, type PermissionDeclaration, readPermissions } from './policy/permission.ts'
 export { compileSelection, type Selection } from './policy/selection.ts'
 export {
+  compareSensitivity,
   HIGHEST_SENSITIVITY,
   higherSensitivity,
   isAtLeast,
@@ -131,6 +132,8 @@ export {
   parseSensitivity,
   SENSITIVITIES,
   type Sensitivity,
+  type SensitivityRule,
+  toSensitivityRule,
 } from './policy/sensitivity.ts'
 export { type CompiledSelectors, compileSelectors, type SelectionContext } from './policy/tool-selectors.ts'
 export {

@@ -16,7 +16,13 @@ export type Verdict =
       /** The verdict if the rules were enforced. */
       readonly would?: Exclude<Verdict, { outcome: 'allow' }>
     }
-  | { readonly outcome: 'ask'; readonly reason: string; readonly rule?: RuleSource }
+  | {
+      readonly outcome: 'ask'
+      readonly reason: string
+      readonly rule?: RuleSource
+      /** The call does not wait: it is refused with this code until a person has approved exactly this call. */
+      readonly code?: ErrorCode
+    }
   | { readonly outcome: 'deny'; readonly code: ErrorCode; readonly reason: string; readonly rule?: RuleSource }
 
 export const ALLOW: Verdict = Object.freeze({ outcome: 'allow' })

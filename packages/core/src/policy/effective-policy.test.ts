@@ -112,6 +112,7 @@ describe('the policy of a tool', () => {
         unattendedPaths: [],
         pathArguments: undefined,
         arguments: [],
+        sensitivity: [],
         pin: [],
       },
       ...{ timeoutSeconds: undefined, rateLimitPerMinute: undefined, maxConcurrent: undefined, isolated: undefined },
@@ -133,10 +134,12 @@ describe('the policy of a tool', () => {
       ...{ essential: true, enforce: false, secrets: 'allow', allowedPaths: ['/a'], forbiddenPaths: ['/b'] },
       ...{ unattendedPaths: ['/c'], pathArguments: ['p'], arguments: rules, timeoutSeconds: 1, maxConcurrent: 3 },
       ...{ rateLimitPerMinute: 2, isolated: false, result: 'short', descriptionOverride: 'd', rename: 'n', pin: 'p' },
+      ...{ sensitivity: 'SECRET', sensitivePaths: ['/d'] },
     }
     expect(policyOf({ entries: [written(fields, 4)] })).toEqual({
       ...{ category: as('files'), permission: as(['READ']), risk: as('low'), requiresApproval: as(true) },
       ...{ requiresApprovalInModes: as(['ALERT']), allowedInModes: as(['NORMAL']), forbiddenInModes: as(['LOCKDOWN']) },
+      sensitivity: [as({ sensitivity: 'SECRET', paths: ['/d'] })],
       ...{ essential: as(true), hidden: as(true), enforce: as(false), secrets: as('allow') },
       ...{ allowedPaths: [as(['/a'])], forbiddenPaths: [as(['/b'])], unattendedPaths: ['/c'], pathArguments: ['p'] },
       ...{ arguments: [as(rules)], timeoutSeconds: as(1), rateLimitPerMinute: as(2), maxConcurrent: as(3) },

@@ -3,6 +3,7 @@ import type { RuleSource } from './decide.ts'
 import type { IsolationFields } from './isolation-policy.ts'
 import type { Mode } from './mode.ts'
 import { PERMISSIONS, type Permission } from './permission.ts'
+import { type SensitivityRule, toSensitivityRule } from './sensitivity.ts'
 import {
   type ArgumentRules,
   type PolicyField,
@@ -39,6 +40,8 @@ export interface ToolPolicy {
   readonly timeoutSeconds: PolicyValue<number> | undefined
   readonly rateLimitPerMinute: PolicyValue<number> | undefined
   readonly maxConcurrent: PolicyValue<number> | undefined
+  /** All of them apply, besides that of the server's entry. */
+  readonly sensitivity: readonly PolicyValue<SensitivityRule>[]
   /** `undefined`: the server's entry decides. */
   readonly isolated: PolicyValue<boolean | IsolationFields> | undefined
   /** A preset: its name or its settings. */
@@ -98,12 +101,26 @@ export function resolvePolicy({ entries, patterns, inferred, defaults, enforce }
     timeoutSeconds: pickStrictest(ruled.timeoutSeconds, bySmallness),
     rateLimitPerMinute: pickStrictest(ruled.rateLimitPerMinute, bySmallness),
     maxConcurrent: pickStrictest(ruled.maxConcurrent, bySmallness),
+    sensitivity: collectSensitivity(entries) ?? collectSensitivity(patterns) ?? EMPTY_LIST,
     isolated: pickStrictest(ruled.isolated, byIsolation),
     result: pickStrictest(ruled.result),
     descriptionOverride: pickStrictest(ruled.descriptionOverride),
     rename: pickStrictest(ruled.rename),
     pin: ruled.pin ?? EMPTY_LIST,
   }
+}
+
+/** By entry, since its two fields belong together. `undefined` if none sets one of them. */
+function collectSensitivity(layer: readonly SourcedFields[]): readonly PolicyValue<SensitivityRule>[] | undefined {
+  let found: PolicyValue<SensitivityRule>[] | undefined
+  for (const { fields, locateRule } of layer) {
+    const value = toSensitivityRule(fields)
+    if (value === undefined) continue
+    const rule = locateRule(fields.sensitivity === undefined ? 'sensitivePaths' : 'sensitivity')
+    found ??= []
+    found.push({ value, reason: 'as written', rule })
+  }
+  return found
 }
 
 const byRiskLevel = (level: RiskLevel): number => RISK_LEVELS.indexOf(level)

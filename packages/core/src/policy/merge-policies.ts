@@ -17,6 +17,7 @@ export function mergePolicies(one: ToolPolicy, other: ToolPolicy): ToolPolicy {
     allowedPaths: [...one.allowedPaths, ...other.allowedPaths],
     forbiddenPaths: [...one.forbiddenPaths, ...other.forbiddenPaths],
     unattendedPaths: one.unattendedPaths === other.unattendedPaths ? one.unattendedPaths : [],
+    sensitivity: [...one.sensitivity, ...other.sensitivity],
     pathArguments: other.pathArguments,
     arguments: [...one.arguments, ...other.arguments],
     timeoutSeconds: pickLesser(one.timeoutSeconds, other.timeoutSeconds),

@@ -10,6 +10,27 @@ export type Sensitivity = (typeof SENSITIVITIES)[number]
 /** The default. */
 export const LOWEST_SENSITIVITY: Sensitivity = 'PUBLIC'
 
+/** Which calls make their session at least this sensitive: all, or those with a path that one of the patterns matches. */
+export interface SensitivityRule {
+  readonly sensitivity: Sensitivity
+  readonly paths?: readonly string[]
+}
+
+/** What an entry says about its calls: with `sensitive_paths`, `sensitivity` is the level of these paths. */
+export function toSensitivityRule({
+  sensitivity,
+  sensitivePaths,
+}: {
+  readonly sensitivity?: Sensitivity | undefined
+  readonly sensitivePaths?: readonly string[] | undefined
+}): SensitivityRule | undefined {
+  if (sensitivePaths !== undefined) return { sensitivity: sensitivity ?? PATHS_SENSITIVITY, paths: sensitivePaths }
+  return sensitivity === undefined ? undefined : { sensitivity }
+}
+
+/** The level of `sensitive_paths` without a `sensitivity` beside them. */
+const PATHS_SENSITIVITY: Sensitivity = 'CONFIDENTIAL'
+
 /** Used if a declared sensitivity cannot be read. */
 export const HIGHEST_SENSITIVITY: Sensitivity = 'SECRET'
 
@@ -18,6 +39,8 @@ export const isSensitivity = (value: unknown): value is Sensitivity =>
 
 /** The only way to merge two: no operation lowers a sensitivity. */
 export const higherSensitivity = (a: Sensitivity, b: Sensitivity): Sensitivity => (rank(a) >= rank(b) ? a : b)
+
+export const compareSensitivity = (a: Sensitivity, b: Sensitivity): number => rank(a) - rank(b)
 
 export const isAtLeast = (a: Sensitivity, b: Sensitivity): boolean => rank(a) >= rank(b)
 

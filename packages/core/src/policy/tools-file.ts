@@ -3,6 +3,7 @@ import type { RuleSource } from './decide.ts'
 import type { IsolationFields } from './isolation-policy.ts'
 import type { Mode } from './mode.ts'
 import type { Permission } from './permission.ts'
+import type { Sensitivity } from './sensitivity.ts'
 
 export const RISK_LEVELS = ['low', 'medium', 'high'] as const
 export type RiskLevel = (typeof RISK_LEVELS)[number]
@@ -45,7 +46,7 @@ export interface PolicyFields {
   readonly forbiddenPaths?: readonly string[]
   readonly unattendedPaths?: readonly string[]
   readonly pathArguments?: readonly string[]
-  readonly sensitivity?: string
+  readonly sensitivity?: Sensitivity
   readonly isolated?: boolean | IsolationFields
   readonly result?: string | JsonObject
   readonly timeoutSeconds?: number

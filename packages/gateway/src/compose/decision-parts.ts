@@ -1,7 +1,7 @@
-import type { SallyportError } from '@sallyport/core'
+import { BUILT_IN_SERVER, type SallyportError } from '@sallyport/core'
 import { ADAPTERS } from '../agents/agents.ts'
 import type { Catalog } from '../catalog/catalog.ts'
-import { findSelections, mayApprove, type Settings } from '../config/config.ts'
+import { findPrivateRoute, findSelections, mayApprove, type Settings } from '../config/config.ts'
 import { RetryableApprovals } from '../governance/governance.ts'
 import {
   Audiences,
@@ -44,6 +44,7 @@ export function createDecisionParts(options: DecisionPartsOptions): DecisionPart
   const audiences = new Audiences({ settings: options.settings, agents: ADAPTERS })
   const listings = createListings(options, audiences)
   const { governance, gauge, fleet, store, telemetry, ids, tokens, settings, onBug } = options
+  const serverOf = (id: string) => settings().servers.find((server) => server.id === id)
   const { rules, roots, limits, approvals, modes, check, argumentsToRecord } = governance
   const pipeline = new Pipeline({
     ...{ listings, gauge, check, argumentsToRecord, ids, onBug, roots },
@@ -51,6 +52,11 @@ export function createDecisionParts(options: DecisionPartsOptions): DecisionPart
     tools: limits,
     isTokenValid: (token) => tokens.isValid(token),
     rulesOf: rules.rulesOf,
+    labels: governance.labels,
+    labelSettings: () => settings().labels,
+    privateRouteOf: (server) => findPrivateRoute(serverOf(server), settings().labels),
+    isTrusted: (server) => server === BUILT_IN_SERVER || (serverOf(server)?.trusted ?? false),
+    detect: () => [],
     mayApprove: (principal) => mayApprove(settings().profiles, principal),
     log: store.log,
     onEnd: modes.callEnded,

@@ -28,6 +28,7 @@ import {
   OfferRegistry,
   openArgumentCheck,
   openModeWatch,
+  SessionLabels,
   ToolsEditor,
   type ToolsFileChange,
 } from '../governance/governance.ts'
@@ -83,6 +84,8 @@ export class GatewayGovernance {
   readonly approvalChannels: ApprovalChannels
   readonly roots = new ClientRoots()
   readonly limits = new ToolLimits(() => performance.now())
+  /** What each session has seen. */
+  readonly labels: SessionLabels
   readonly #options: GatewayGovernanceOptions
   readonly #check: ArgumentCheck
   #renameRequests = '[]'
@@ -92,6 +95,11 @@ export class GatewayGovernance {
     this.#options = options
     const { state, store, settings, onWarning } = options
     this.modes = openModeWatch({ state, log: store.log, settings, onWarning: onWarning })
+    this.labels = new SessionLabels({
+      records: store.labels,
+      record: (event) => this.#recordSynced(event),
+      onWarning,
+    })
     this.tools = this.#openTools()
     this.known = new OfferRegistry(
       options.discovery === 'writes' ? store.offers : { ...store.offers, save: () => true },
@@ -187,6 +195,12 @@ export class GatewayGovernance {
       isDockerGateway: (server) => runsDockerGateway(serverOf(server)),
       worldOf: (server) => createServerPathContext(serverOf(server), environment),
       rootsOf: this.roots.rootsFor,
+      sensitivityOf: (id) => {
+        const { sensitivity, location } = serverOf(id) ?? {}
+        return (
+          sensitivity && { value: sensitivity, reason: 'the entry of the server', ...(location && { rule: location }) }
+        )
+      },
       shapingOf: (offer, policy) => resolveShapingRules(settings(), offer, policy),
       known: this.known,
     })

@@ -6,6 +6,7 @@ import type {
   GatewaySettings,
   GovernanceSettings,
   IsolationSettings,
+  LabelSettings,
   Settings,
   TelemetrySettings,
   Timeouts,
@@ -88,6 +89,8 @@ export const DEFAULT_CONTEXT: ContextSettings = {
   retention: { age: 7 * DAY, bytes: 1024 * MEGABYTE },
 }
 
+export const DEFAULT_LABELS: LabelSettings = { privateFrom: 'CONFIDENTIAL', untrusted: false, detect: [], allow: [] }
+
 /** The settings of an empty config file. */
 export const DEFAULT_SETTINGS: Settings = {
   gateway: DEFAULT_GATEWAY,
@@ -98,6 +101,7 @@ export const DEFAULT_SETTINGS: Settings = {
   isolation: DEFAULT_ISOLATION,
   executor: { enabled: true },
   context: DEFAULT_CONTEXT,
+  labels: DEFAULT_LABELS,
   profiles: new Map(),
   servers: [],
 }

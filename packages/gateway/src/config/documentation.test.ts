@@ -26,6 +26,8 @@ describe('docs/configuration.md', () => {
       isolation,
       agents,
       context,
+      labels,
+      sandbox,
       $schema: _,
       ...others
     } = sectionsSchema.shape
@@ -43,7 +45,9 @@ describe('docs/configuration.md', () => {
       isolation.unwrap().shape.model.unwrap().shape,
       agents.unwrap().shape['mcp-executor'].unwrap().shape,
       context.unwrap().shape,
-      { isolation, agents, context },
+      labels.unwrap().shape,
+      sandbox.unwrap().shape.proxied.unwrap().shape,
+      { isolation, agents, context, labels, sandbox },
       { defaults, escalation, ...governing },
       defaults.unwrap().shape.low.unwrap().shape,
       escalation.unwrap().shape,

@@ -187,14 +187,14 @@ mcp_servers:
 `
     const { settings, warnings } = await loadConfig(yaml)
     expect(warnings.map(describeIssue)).toEqual([
-      'config.yaml: these settings are not enforced in this version yet: sandbox, mcp_servers.db.sensitivity, mcp_servers.db.url_isolated.',
+      'config.yaml: these settings are not enforced in this version yet: sandbox.driver, mcp_servers.db.url_isolated.',
     ])
-    expect(settings.servers[0]).toMatchObject({ env: { A: '1' } })
+    expect(settings.servers[0]).toMatchObject({ env: { A: '1' }, sensitivity: { sensitivity: 'CONFIDENTIAL' } })
   })
 
   it('does not warn of a protection that is switched off, or that is for programs of the kit', async () => {
     const { warnings } = await loadConfig(
-      'governance:\nsandbox: false\nmcp_servers: {a: {command: x, isolated: false}, b: {type: server, network: none}}',
+      'governance:\nsandbox: {driver: null}\nmcp_servers: {a: {command: x, isolated: false}, b: {type: server, network: none}}',
     )
     expect(warnings).toEqual([])
   })

@@ -7,6 +7,8 @@ import type {
   Presets,
   RiskLevel,
   RiskTokens,
+  Sensitivity,
+  SensitivityRule,
 } from '@sallyport/core'
 
 /** Where an entry is defined, so that errors and `explain` can point at it. */
@@ -54,6 +56,8 @@ interface ServerCommon {
   readonly result: string | undefined
   /** Whether the server's annotations of its own tools are trusted. */
   readonly trusted: boolean
+  /** How sensitive its data is. Undefined: only its tools' entries say it. */
+  readonly sensitivity?: SensitivityRule | undefined
   readonly location: SourceLocation
 }
 
@@ -237,6 +241,18 @@ export interface ExecutorSettings extends Pick<IsolationFields, 'maxTokens' | 'm
   readonly query?: string
 }
 
+/** When a session holds private data, and what it may still reach then. */
+export interface LabelSettings {
+  /** From this sensitivity on, a session is private. */
+  readonly privateFrom: Sensitivity
+  /** Whether sessions also remember that they have read text of servers that are not trusted. */
+  readonly untrusted: boolean
+  /** What is searched for in results; a hit raises the label. */
+  readonly detect: readonly ('secrets' | 'pii')[]
+  /** Hosts that a session may reach with CONFIDENTIAL data: `host`, `host:port`, `*.domain`. */
+  readonly allow: readonly string[]
+}
+
 /** How much of a result reaches the context of its caller. */
 export interface ContextSettings {
   /**
@@ -282,6 +298,7 @@ export interface Settings {
   readonly isolation: IsolationSettings
   readonly executor: ExecutorSettings
   readonly context: ContextSettings
+  readonly labels: LabelSettings
   /** From profiles.json. */
   readonly profiles: Profiles
   /** In the order of the file. */

@@ -38,6 +38,8 @@ export interface ApprovalSubject {
   /** The digest of the tool's current definition: an approval is not valid for another definition. */
   readonly definition: string
   readonly risk: RiskLevel
+  /** The session holds private data that this call may send out: only this one call can be approved. */
+  readonly isForPrivateData?: true
   /** Why approval is needed; `rule` is the rule that requires it. */
   readonly reason: string
   readonly rule: RuleSource | undefined
@@ -57,6 +59,8 @@ export interface Grant {
   readonly via: ApprovalAnswer['via']
   /** The digest of the definition that was shown: the approval is not valid for another one. */
   readonly definition: string
+  /** The approver knew that the session holds private data. */
+  readonly isForPrivateData?: true
 }
 
 type Requested = Extract<LoggedEvent, { type: 'APPROVAL_REQUESTED' }>

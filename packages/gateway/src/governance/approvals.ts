@@ -144,6 +144,7 @@ export class Approvals {
   async answer(id: string, given: ApprovalAnswer): Promise<EffectiveAnswer> {
     await this.#untilRecorded(id)
     this.#expireLate(id)
+    this.#assertScope(id, given)
     const waiting = this.#claim(id)
     const forgotten = this.#forgetCount
     const answer = await this.#recordAnswer(waiting.approval, given).catch((error: unknown) => {
@@ -160,6 +161,18 @@ export class Approvals {
     if (!isInTime) throw this.#notPendingError(id, this.#settled.get(id))
     const notMade = answer.answer === 'deny' ? undefined : await waiting.tracker?.waitForResult()
     return notMade === undefined ? answer : { ...answer, notMade }
+  }
+
+  /** Private data goes out with one call that a person has read, and with no other. */
+  #assertScope(id: string, { answer }: ApprovalAnswer): void {
+    if (answer === 'deny' || answer === 'once' || !this.#waiting.get(id)?.approval.isForPrivateData) return
+    throw new SallyportError(
+      'ALWAYS_REFUSED',
+      `The request ${id} may send private data out: approve it once, or deny it.`,
+      {
+        hint: 'Each further call needs an approval of its own.',
+      },
+    )
   }
 
   async #recordAnswer(approval: PendingApproval, answer: ApprovalAnswer): Promise<EffectiveAnswer> {
@@ -254,7 +267,8 @@ export class Approvals {
 
   #grant(waiting: WaitingCall, { by, via }: ApprovalAnswer, scope: Grant['scope']): boolean {
     const { approval } = waiting
-    const grant = { approval: approval.id, scope, by, via, definition: approval.definition }
+    const { id, definition, isForPrivateData } = approval
+    const grant: Grant = { approval: id, scope, by, via, definition, ...(isForPrivateData && { isForPrivateData }) }
     if (scope === 'session' && this.#waiting.has(approval.id))
       setBounded(this.#grants, [grantKey(approval), grant], MAX_GRANTS)
     return this.#settle(waiting, grant, `approved by ${by}`)

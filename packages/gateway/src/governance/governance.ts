@@ -13,6 +13,17 @@ export { Approvals } from './approvals.ts'
 export { CallTracker } from './call-tracker.ts'
 export { EntryQuota } from './entry-quota.ts'
 export { type InferenceOptions, inferPolicy } from './infer-policy.ts'
+export {
+  ChildSession,
+  type LabelHolder,
+  type LabelledSession,
+  type LabelRaise,
+  type PrivateDataset,
+  PUBLIC_LABEL,
+  type SessionLabel,
+  SessionLabels,
+  UNTRUSTED_DATASET,
+} from './labels/session-labels.ts'
 export type { LineChange } from './line-change.ts'
 export { compilePattern } from './linear-pattern.ts'
 export { type ModeRecord, type ModeState, openModeState, readMode } from './mode-state.ts'
@@ -32,7 +43,7 @@ export {
 } from './offer-registry.ts'
 export { REMOTE_PATH_CONTEXT } from './path-context.ts'
 export { type Approver, openProgramApproval, type ProgramAnswer } from './program-approval.ts'
-export { RetryableApprovals } from './retryable-approvals.ts'
+export { type Claim, RetryableApprovals } from './retryable-approvals.ts'
 export { type ArgumentCheck, openArgumentCheck } from './schema-check/schema-check.ts'
 export { createServerPathContext } from './server-path-context.ts'
 export { formatIssue, readToolsBytes, ToolsEditor, type ToolsFileChange } from './tools-editor.ts'

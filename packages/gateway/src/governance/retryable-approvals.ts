@@ -21,12 +21,17 @@ interface HeldRequest {
   readonly outcome: Promise<Grant | SallyportError>
   readonly cancellation: Cancellation
   readonly tracker: CallTracker
+  /** Resolves once the request is pending, or over. */
+  readonly announced: Promise<unknown>
   approval: PendingApproval | undefined
   /** How many calls are waiting for the answer now. */
   waiting: number
   /** An approval is valid for one call only, however many calls asked for the same. */
   isUsed: boolean
 }
+
+/** An approval, a denial, or the request that somebody can still approve; `undefined` if nobody can. */
+export type Claim = Grant | SallyportError | { readonly pending: PendingApproval | undefined }
 
 type Inner = Pick<Approvals, 'grantFor' | 'request' | 'answer' | 'onChange'>
 
@@ -60,6 +65,25 @@ export class RetryableApprovals implements Inner {
     return this.#join(subject, wait, performance.now() + timeoutMs)
   }
 
+  /**
+   * For calls that do not wait: the approval of exactly this call, if somebody has given it meanwhile, else the pending
+   * request for one.
+   */
+  async claim(subject: ApprovalSubject, { tracker }: Pick<ApprovalWait, 'tracker'>): Promise<Claim> {
+    const key = `${grantKey(subject)} private`
+    const held = this.#held.get(key) ?? this.#hold(key, subject, {})
+    await held.announced
+    const outcome = await Promise.race([held.outcome, undefined])
+    if (outcome === undefined) return { pending: held.approval }
+    // A denial stays for a while: an agent that repeats the call must not ask the same person again and again.
+    if (outcome instanceof SallyportError && outcome.code === 'APPROVAL_DENIED') return outcome
+    if (this.#held.get(key) === held) this.#held.delete(key)
+    if (outcome instanceof SallyportError || held.isUsed) return { pending: undefined }
+    held.isUsed = true
+    if (tracker) held.tracker.follow(tracker)
+    return outcome
+  }
+
   async #join(subject: ApprovalSubject, wait: ApprovalWait, until: number): Promise<Grant | SallyportError> {
     const key = grantKey(subject)
     for (;;) {
@@ -75,18 +99,27 @@ export class RetryableApprovals implements Inner {
     }
   }
 
-  #hold(key: string, subject: ApprovalSubject, { onPending }: ApprovalWait): HeldRequest {
+  #hold(key: string, subject: ApprovalSubject, { onPending }: Pick<ApprovalWait, 'onPending'>): HeldRequest {
     const cancellation = new Cancellation()
     const tracker = new CallTracker()
+    let announce = (): void => undefined
+    const pending = new Promise<void>((resolve) => {
+      announce = resolve
+    })
     const outcome = this.#approvals.request(subject, {
       cancellation,
       tracker,
       onPending: (approval) => {
         held.approval = approval
+        announce()
         onPending?.(approval)
       },
     })
-    const held: HeldRequest = { outcome, cancellation, tracker, approval: undefined, waiting: 0, isUsed: false }
+    const announced = Promise.race([pending, outcome])
+    const held: HeldRequest = {
+      ...{ outcome, cancellation, tracker, announced },
+      ...{ approval: undefined, waiting: 0, isUsed: false },
+    }
     const [oldest] = this.#held.keys()
     if (this.#held.size >= MAX_HELD && oldest !== undefined) this.#held.delete(oldest)
     this.#held.set(key, held)

@@ -1,5 +1,6 @@
 import { type ApprovalSubject, pinOf } from '../governance/governance.ts'
 import type { CallContext } from './steps/call-context.ts'
+import type { JudgedCall } from './steps/call-decider.ts'
 
 /** Why a call needs approval. */
 export const approvalReason = ({ rules, checked }: CallContext): string =>
@@ -24,4 +25,12 @@ export function approvalSubject(subject: CallContext): ApprovalSubject {
     reason: approvalReason(subject),
     rule: rules.approval.rule,
   }
+}
+
+/** The same for a call that would send private data out: who approves it has to know that. */
+export function privateCallSubject(judged: JudgedCall): ApprovalSubject {
+  const subject = approvalSubject(judged.context)
+  const { reason, rule } = judged.decision.decisive?.verdict ?? subject
+  const warning = `Private data may leave with this call. ${reason ?? ''} What would leave are the arguments that are shown.`
+  return { ...subject, reason: warning, rule, isForPrivateData: true }
 }

@@ -1,4 +1,5 @@
 import { MAY_HAVE_RUN_HINT, SallyportError } from '@sallyport/core'
+import type { LabelHolder } from '../governance/governance.ts'
 import { isQuarantined } from '../isolation/isolation.ts'
 import type { CallWatch } from '../telemetry/telemetry.ts'
 import type { Permit } from '../upstream/upstream.ts'
@@ -53,8 +54,8 @@ export class CallPermit implements Permit {
     if (this.#hasEnded) return callEnded()
     if (!this.hasValidToken) return this.#refuse(this.#judged, tokenEnded(this.#wasSent))
     const { asked, judged, watch } = this.#permitted
-    const { grant, rules: counted } = judged.context
-    const now = await this.#options.decider.recheck(asked, { grant, counted })
+    const { grant, rules: counted, raised } = judged.context
+    const now = await this.#options.decider.recheck(asked, { grant, counted, raised })
     if (this.#hasEnded) return callEnded()
     if (now.decision.outcome !== 'allow') {
       watch?.decided(now.decision, now.context.call)
@@ -69,6 +70,11 @@ export class CallPermit implements Permit {
   end(): Promise<SallyportError> | undefined {
     this.#hasEnded = true
     return this.#refusing
+  }
+
+  /** Whose label decides about the call. */
+  get holder(): LabelHolder {
+    return this.#judged.context.holder
   }
 
   /** The call with the current rules: a call may take long, and what was forbidden meanwhile must stay forbidden. */

@@ -1,5 +1,6 @@
 import type { Cancellation, Era, JsonObject, Principal, SallyportError } from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
+import type { LabelHolder } from '../governance/governance.ts'
 import type { Client, Frame, ResourceSubscription } from '../upstream/upstream.ts'
 
 /** One request for an offer, on its way through the pipeline. */
@@ -18,6 +19,8 @@ export interface Call {
   readonly intent?: string | undefined
   /** Set if the sub-agent of an isolated call makes this call. Only the sub-agent sees its result. */
   readonly isFromSubAgent?: true
+  /** Whose label decides about the call, if it is not that of the caller's session: the sub-agent of an isolated call. */
+  readonly holder?: LabelHolder | undefined
   /** The client, which can be asked questions while the call runs; `undefined` if the gateway's own program calls. */
   readonly client?: Client | undefined
   /** Protocol headers of the client that the gateway does not know: names and values alternate. */
@@ -40,7 +43,8 @@ export interface Call {
 
 /** The answer to a call: the bytes of the server's answer, or an error. */
 export type Answer =
-  | { readonly kind: 'frame'; readonly frame: Frame; readonly era: Era }
+  /** `claims`: what the server says to the gateway in `_meta` (`sallyport/…`); the frame does not have it any more. */
+  | { readonly kind: 'frame'; readonly frame: Frame; readonly era: Era; readonly claims?: JsonObject | undefined }
   /** `meta`: more information for the client, if there is any. */
   | { readonly kind: 'failure'; readonly error: SallyportError; readonly meta?: JsonObject }
 

@@ -34,8 +34,8 @@ export function dispatch(call: Call, server: Upstream | undefined, options: Disp
   }
   // No async function: it would cost each call more than all the work here.
   return sendFirst(call, server, options).then(
-    ({ frame, era }) => {
-      if (options.isQuarantined || isFinal(call, frame, era)) return { kind: 'frame', frame, era }
+    ({ frame, era, claims }) => {
+      if (options.isQuarantined || isFinal(call, frame, era)) return { kind: 'frame', frame, era, claims }
       return runInputRounds(call, server, { frame, options }).catch((error: unknown) => failed(call, error))
     },
     (error: unknown) => failed(call, error),
@@ -95,7 +95,7 @@ async function runInputRounds(call: Call, server: Upstream, first: Round): Promi
   for (let round = 1; round < MAX_ROUNDS; round++) {
     const params = await askForInputs(call, frame, options.ask)
     const reply = await server.request(outgoingCall(call, params, options))
-    if (isFinal(call, reply.frame, reply.era)) return { kind: 'frame', frame: reply.frame, era: reply.era }
+    if (isFinal(call, reply.frame, reply.era)) return { kind: 'frame', ...reply }
     frame = reply.frame
   }
   throw new SallyportError('UPSTREAM_PROTOCOL', `The server asked for more input ${MAX_ROUNDS} times in a row.`)

@@ -9,12 +9,13 @@ import {
   type Principal,
   SallyportError,
   type SallyportEvent,
+  type SensitivityRule,
   type ToolEntry,
   toRecordedArguments,
 } from '@sallyport/core'
 import { Catalog, type Offer } from '../catalog/catalog.ts'
-import { DEFAULT_SETTINGS, type GovernanceSettings } from '../config/config.ts'
-import { Approvals, REMOTE_PATH_CONTEXT } from '../governance/governance.ts'
+import { DEFAULT_SETTINGS, type GovernanceSettings, type LabelSettings } from '../config/config.ts'
+import { Approvals, REMOTE_PATH_CONTEXT, RetryableApprovals, type SessionLabels } from '../governance/governance.ts'
 import { UNSHAPED } from '../isolation/isolation.ts'
 import type { EventLog, Recordable } from '../store/store.ts'
 import { FrameReader } from '../upstream/answers/frame-reader.ts'
@@ -96,6 +97,14 @@ export interface TestPipelineOptions {
   readonly isTokenValid?: PipelineOptions['isTokenValid']
   readonly loadPinned?: ListingsOptions['loadPinned']
   readonly shapingOf?: NonNullable<ListingsOptions['shapingOf']>
+  readonly labels?: SessionLabels
+  readonly labelSettings?: Partial<LabelSettings>
+  readonly privateRouteOf?: PipelineOptions['privateRouteOf']
+  /** Whether all servers are trusted. */
+  readonly isTrusted?: boolean
+  readonly serverSensitivity?: SensitivityRule
+  /** What the servers say to the gateway in each answer. */
+  readonly claims?: JsonObject
 }
 
 /** A pipeline with servers that the test simulates. */
@@ -105,6 +114,7 @@ export function createTestPipeline({
   exclude = [],
   maxCalls = 10,
   entries = [],
+  serverSensitivity,
   ...options
 }: TestPipelineOptions) {
   const catalog = new Catalog(Object.keys(catalogues), 'prefixed')
@@ -128,6 +138,7 @@ export function createTestPipeline({
     fileProblem: () => undefined,
     worldOf: () => options.world ?? REMOTE_PATH_CONTEXT,
     rootsOf: roots.rootsFor,
+    sensitivityOf: () => serverSensitivity && { value: serverSensitivity, reason: 'the entry of the server' },
   })
   const { policyOf, modeState, rulesOf } = book
   const steps = listingSteps(modeState)
@@ -142,7 +153,7 @@ export function createTestPipeline({
     request: (request: ClientCall) =>
       sendAs(request.permit, async () => {
         requests.push(request)
-        return { frame: await serve(request), era: options.era ?? 'legacy' }
+        return { frame: await serve(request), era: options.era ?? 'legacy', claims: options.claims }
       }),
   } as Upstream
   const audit = options.audit ?? { durability: 'process' as const, required: true }
@@ -156,12 +167,17 @@ export function createTestPipeline({
     now,
   })
   const pipeline = new Pipeline({
+    labelSettings: () => ({ ...DEFAULT_SETTINGS.labels, ...options.labelSettings }),
+    labels: options.labels,
+    privateRouteOf: options.privateRouteOf ?? (() => undefined),
+    isTrusted: () => options.isTrusted ?? false,
+    detect: () => [],
     listings,
     rulesOf,
     gauge,
     roots,
     tools: new ToolLimits(() => now()),
-    approvals,
+    approvals: new RetryableApprovals({ approvals, timeoutFor: () => undefined }),
     check: options.check ?? (() => ALLOW),
     onEnd: () => {},
     isTokenValid: options.isTokenValid ?? (() => true),

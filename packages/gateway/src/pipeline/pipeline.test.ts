@@ -2,6 +2,7 @@ import { Cancellation, SallyportError, STEP_NAMES } from '@sallyport/core'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import { createCatalog } from '../catalog/catalog.test-kit.ts'
+import { DEFAULT_SETTINGS } from '../config/config.ts'
 import type { Client } from '../upstream/upstream.ts'
 import { createCall, createTestPipeline, toTestFrame } from './pipeline.test-kit.ts'
 import { CallGauge, callSteps, listingSteps, ToolLimits } from './pipeline.ts'
@@ -40,7 +41,8 @@ describe('a call', () => {
 
   it('runs every step once, those for lists first', () => {
     const { approvals } = createTestPipeline({ catalogues: FILES })
-    const ofCalls = callSteps({ gauge: new CallGauge(() => 1), tools: new ToolLimits(() => 0), approvals })
+    const labels = { labelSettings: () => DEFAULT_SETTINGS.labels, privateRouteOf: () => undefined }
+    const ofCalls = callSteps({ gauge: new CallGauge(() => 1), tools: new ToolLimits(() => 0), approvals, ...labels })
     const ofLists = listingSteps(() => expect.fail('nobody asked')).map(({ name }) => name)
     expect([...ofLists, ...ofCalls.map(({ name }) => name)]).toEqual(STEP_NAMES)
     expect(ofLists).toEqual(['select', 'mode', 'pin'])

@@ -1,11 +1,12 @@
 import { type Decision, excerpt, isJsonObject, SallyportError } from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
-import type { Approvals, PendingApproval } from '../governance/governance.ts'
+import type { PendingApproval, RetryableApprovals } from '../governance/governance.ts'
 import { isQuarantined, type ShapingFacts } from '../isolation/isolation.ts'
 import type { CallEnd, CallObserver, CallWatch } from '../telemetry/telemetry.ts'
 import { parseFrame, type Upstream } from '../upstream/upstream.ts'
-import { approvalSubject } from './approval-subject.ts'
+import { approvalSubject, privateCallSubject } from './approval-subject.ts'
 import type { Answer, Call } from './call.ts'
+import { CallLabels, type CallLabelsOptions } from './call-labels.ts'
 import { CallPermit, type CallPermitOptions } from './call-permit.ts'
 import { CallRecords, type CallRecordsOptions } from './call-records.ts'
 import { CallResultShaper, type CallResultShaperOptions } from './call-result-shaper.ts'
@@ -15,11 +16,12 @@ import { type DispatchOptions, dispatch } from './dispatch.ts'
 import { checkPages } from './page-url.ts'
 import { formatFacts, isRpcError, reportEnd, toCallEnd, type UnknownCall } from './record.ts'
 import { redactAnswer, redactCall } from './redact-secrets.ts'
-import { withholdResult } from './refusal.ts'
+import { toDenialError, withholdResult } from './refusal.ts'
 import { ResourceUpdates } from './resource-updates.ts'
 import type { ToolRules } from './rules/tool-rules.ts'
 import { canHoldQuestions, ServerQuestions, type ServerQuestionsOptions } from './server-questions.ts'
 import { CallDecider, type CallDeciderOptions, type JudgedCall } from './steps/call-decider.ts'
+import { describeRemedies } from './steps/label-step.ts'
 import { recheckLimits } from './steps/limits-step.ts'
 import { type CallStepsOptions, callSteps } from './steps/steps.ts'
 import { WaitingCall } from './waiting-call.ts'
@@ -30,7 +32,7 @@ export { compileServerRules, Listings, type ListMethod, type OwnListsByServer, t
 export type { PermittedUpdate } from './resource-updates.ts'
 export type { ReviewedTool } from './review/reviewed-tool.ts'
 export { OfferInspection, ToolDiscovery } from './review/tool-discovery.ts'
-export { NOT_ENFORCED_FIELDS, PROBLEM_KINDS } from './review/tool-problems.ts'
+export { PROBLEM_KINDS } from './review/tool-problems.ts'
 export { type DefinitionReview, ToolReview } from './review/tool-review.ts'
 export { findUnknownIsolatedTools, findUnmatchedPatterns } from './review/unmatched-patterns.ts'
 export { ActiveRules } from './rules/active-rules.ts'
@@ -45,12 +47,13 @@ export { callSteps, listingSteps } from './steps/steps.ts'
 export { ToolLimits } from './steps/tool-limits.ts'
 
 export interface PipelineOptions
-  extends Omit<CallDeciderOptions, 'steps'>,
+  extends Omit<CallDeciderOptions, 'steps' | 'labels'>,
     CallStepsOptions,
     ClientApprovalOptions,
     Pick<CallResultShaperOptions, 'shaper' | 'audiences'>,
+    CallLabelsOptions,
     CallRecordsOptions {
-  readonly approvals: Pick<Approvals, 'grantFor' | 'request' | 'answer' | 'onChange'>
+  readonly approvals: Pick<RetryableApprovals, 'grantFor' | 'request' | 'claim' | 'answer' | 'onChange'>
   readonly roots: ClientRoots
   /** Ids for questions of servers outside of a call. */
   readonly ids: ServerQuestionsOptions['ids']
@@ -102,7 +105,10 @@ export class Pipeline {
   readonly #records: CallRecords
   readonly #permits: CallPermitOptions
 
+  readonly #labels: CallLabels
+
   readonly #resultSteps: readonly ResultStep[] = [
+    (run, answer) => this.#raiseLabel(run, answer),
     (run, answer) => this.#checkServerRules(run, answer),
     ({ permit }, answer) =>
       permit.current.context.rules.policy.secrets.value === 'allow' ? answer : redactAnswer(answer),
@@ -122,6 +128,7 @@ export class Pipeline {
     this.#permits = { decider: this.#decider, rulesOf, isTokenValid, refuse }
     this.updates = new ResourceUpdates(options)
     this.#clientApproval = new ClientApproval(options)
+    this.#labels = new CallLabels(options)
     this.#shaper = new CallResultShaper({ ...options, run: (call) => this.run(call) })
     this.#questions = new ServerQuestions({
       ...options,
@@ -177,9 +184,29 @@ export class Pipeline {
     watch?.decided(first.decision, first.context.call)
     if (first.decision.outcome === 'allow') return this.#begin(asked, first, watch)
     if (first.decision.outcome === 'deny') return this.#refuse(first)
+    if (isRefusedAtOnce(first)) return this.#claimApproval(asked, first, watch)
     const waiting = new WaitingCall(asked)
     const answer = await this.#answerAfterApproval(waiting, first, watch)
     waiting.tracker.markEnded(answer.kind === 'failure' ? answer.error : undefined)
+    return answer
+  }
+
+  /** The call does not wait. If a person has approved exactly this call meanwhile, it is made; else the error says how. */
+  async #claimApproval(asked: Call, first: JudgedCall, watch: CallWatch | undefined): Promise<Answer> {
+    const waiting = new WaitingCall(asked)
+    const { tracker } = waiting
+    const claim = await this.#options.approvals.claim(privateCallSubject(first), { tracker })
+    if (claim instanceof SallyportError) return this.#refuse(first, claim)
+    if ('pending' in claim) {
+      const { code, message } = toDenialError(first)
+      const hint = describeRemedies(first.context, claim.pending?.id)
+      return this.#refuse(first, new SallyportError(code, message, { hint }))
+    }
+    const judged = await this.#decider.recheck(asked, { grant: claim })
+    watch?.decided(judged.decision, judged.context.call)
+    const isAllowed = judged.decision.outcome === 'allow'
+    const answer = await (isAllowed ? this.#begin(asked, judged, watch) : this.#refuse(judged))
+    tracker.markEnded(answer.kind === 'failure' ? answer.error : undefined)
     return answer
   }
 
@@ -213,7 +240,11 @@ export class Pipeline {
     return overLimit ? this.#refuse(judged, overLimit) : this.#perform(asked, judged, watch)
   }
 
-  async #perform(asked: Call, judged: JudgedCall, watch: CallWatch | undefined): Promise<Answer> {
+  async #perform(given: Call, decided: JudgedCall, watch: CallWatch | undefined): Promise<Answer> {
+    const { judged, stored } = this.#labels.before(decided)
+    const { holder } = judged.context
+    // The calls of a sub-agent count for its own label, too.
+    const asked = holder === decided.context.holder ? given : { ...given, holder }
     const { gauge, tools, roots } = this.#options
     const { call, rules } = judged.context
     // Before the first await: calls in the same event loop turn must count each other.
@@ -224,6 +255,8 @@ export class Pipeline {
       const facts = formatFacts(call)
       const unrecorded = await this.#records.start(judged, facts)
       if (unrecorded) return { kind: 'failure', error: unrecorded }
+      const unstored = stored && (await toError(stored))
+      if (unstored) return { kind: 'failure', error: unstored }
       const found = this.#options.upstream(asked.offer.server)
       const upstream = found instanceof Promise ? await found : found
       const permit = new CallPermit({ asked, judged, watch }, this.#permits)
@@ -276,6 +309,16 @@ export class Pipeline {
     return refusal === undefined ? answer : this.#refuse(current, refusal)
   }
 
+  /** The label that belongs to an answer is on disk before any of it leaves. */
+  #raiseLabel({ permit }: Run, answer: Answer): Answer | Promise<Answer> {
+    const stored = this.#labels.after(permit.current.context, answer)
+    return stored === undefined
+      ? answer
+      : toError(stored).then((error) =>
+          error === undefined ? answer : withholdResult(`its label could not be stored: ${error.message}`, error),
+        )
+  }
+
   #shape(run: Run, answer: Answer): Answer | Promise<Answer> {
     return (
       this.#shaper.shape(run.asked, run.permit.current, answer)?.then((shaped) => {
@@ -287,10 +330,11 @@ export class Pipeline {
   }
 
   /** Completes the record before the answer is sent. An answer that cannot be recorded is withheld. */
-  async #recordEnd({ call, facts, startedAt, returned, syncing }: Run, answer: Answer): Promise<Answer> {
+  async #recordEnd({ call, facts, startedAt, returned, syncing, permit }: Run, answer: Answer): Promise<Answer> {
     const unsynced = syncing && (await syncing)
     const latency = performance.now() - startedAt
-    const unrecorded = (await this.#records.end(call, answer, { facts, latency, returned })) ?? unsynced
+    const label = permit.holder.current
+    const unrecorded = (await this.#records.end(call, answer, { facts, latency, returned, label })) ?? unsynced
     return unrecorded ? withholdResult(`its end could not be recorded: ${unrecorded.message}`, unrecorded) : answer
   }
 
@@ -304,6 +348,19 @@ export class Pipeline {
     return { kind: 'failure', error: await this.#records.refuse(judged, error) }
   }
 }
+
+/** Whether a call that needs approval is refused instead of waiting for it. */
+const isRefusedAtOnce = ({ decision: { decisive } }: JudgedCall): boolean =>
+  decisive?.verdict.outcome === 'ask' && decisive.verdict.code !== undefined
+
+const toError = (work: Promise<void>): Promise<SallyportError | undefined> =>
+  work.then(
+    () => undefined,
+    (cause: unknown) =>
+      cause instanceof SallyportError
+        ? cause
+        : new SallyportError('STATE_UNUSABLE', 'The label of the session could not be stored.', { cause }),
+  )
 
 /** Withholds the result if the token was revoked or has expired. A failure passes: it contains no result. */
 const withholdIfTokenEnded = ({ hasValidToken }: CallPermit, answer: Answer): Answer =>

@@ -1,6 +1,7 @@
 import { ALLOW, createPassThroughStep, type Decision, type Json, type Principal } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import { createCatalog } from '../catalog/catalog.test-kit.ts'
+import { PUBLIC_LABEL } from '../governance/governance.ts'
 import type { Call } from './call.ts'
 import { ANN, createCall, createTestPipeline } from './pipeline.test-kit.ts'
 import { completedRecord, formatFacts, startedRecord } from './record.ts'
@@ -16,7 +17,8 @@ const { catalog, rulesOf } = createTestPipeline({ catalogues: { files: createCat
 const offers = catalog.snapshot.tools
 const started = (call: Call, recorded?: Json) => {
   const { principal, params, offer } = call
-  const subject = { call, principal, params, rules: rulesOf(offer), checked: ALLOW, grant: undefined }
+  const label = { label: PUBLIC_LABEL, holder: { current: PUBLIC_LABEL }, seen: PUBLIC_LABEL }
+  const subject = { call, principal, params, rules: rulesOf(offer), checked: ALLOW, grant: undefined, ...label }
   return startedRecord({ context: subject, decision: DECISION, epoch: 0 }, formatFacts(call), recorded)
 }
 const parsed = ({ members }: { members: string }): unknown => JSON.parse(`{${members}}`)

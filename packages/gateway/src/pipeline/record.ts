@@ -3,18 +3,21 @@ import {
   type Decision,
   isJsonObject,
   type Json,
+  LOWEST_SENSITIVITY,
   type Principal,
   type ReturnedFacts,
   redactAndCut,
   redactText,
   type SallyportError,
   type SallyportEvent,
+  type Sensitivity,
   type StepName,
   type StepVerdict,
   type ToolPolicy,
   type Verdict,
 } from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
+import { PUBLIC_LABEL, type SessionLabel } from '../governance/governance.ts'
 import type { ShapingFacts } from '../isolation/isolation.ts'
 import type { EventText, Recordable } from '../store/store.ts'
 import type { CallEnd } from '../telemetry/telemetry.ts'
@@ -71,12 +74,14 @@ export interface EndDetails {
   readonly latency: number
   /** How the result was shaped; `undefined` if it was returned in full. */
   readonly returned?: ShapingFacts | undefined
+  /** The label of the session now; `undefined` if it is PUBLIC. */
+  readonly label?: SessionLabel | undefined
 }
 
-export function endRecord(call: Call, answer: Answer, { facts, latency, returned }: EndDetails): Recordable {
-  if (answer.kind === 'failure') return failedRecord(call, answer.error, { latency, returned })
+export function endRecord(call: Call, answer: Answer, { facts, latency, returned, label }: EndDetails): Recordable {
+  if (answer.kind === 'failure') return failedRecord(call, answer.error, { latency, returned, label })
   const bytes = returned?.bytesIn ?? answer.frame.envelope.bytes
-  return completedRecord({ facts, success: isSuccess(answer), latency, bytes, returned })
+  return completedRecord({ facts, success: isSuccess(answer), latency, bytes, returned, label })
 }
 
 export interface Completion extends EndDetails {
@@ -84,11 +89,12 @@ export interface Completion extends EndDetails {
   readonly bytes: number
 }
 
-export function completedRecord({ facts, success, latency, bytes, returned }: Completion): EventText {
+export function completedRecord({ facts, success, latency, bytes, returned, label }: Completion): EventText {
   const size = `"bytes":${bytes},"tokens_estimated":${Math.ceil(bytes / BYTES_PER_TOKEN)}`
   const outcome = `"success":${success},"latency_ms":${milliseconds(latency)},${size}`
   const back = returned === undefined ? '' : `,"returned":${JSON.stringify(returnedFacts(returned))}`
-  return { members: `"type":"TOOL_CALL_COMPLETED",${facts},${outcome}${back}` }
+  const after = label === undefined || label === PUBLIC_LABEL ? '' : `,"label_after":"${label.sensitivity}"`
+  return { members: `"type":"TOOL_CALL_COMPLETED",${facts},${outcome}${back}${after}` }
 }
 
 function returnedFacts({ strategy, turns, handle, fellBack, ...sizes }: ShapingFacts): ReturnedFacts {
@@ -105,7 +111,7 @@ function returnedFacts({ strategy, turns, handle, fellBack, ...sizes }: ShapingF
 function failedRecord(
   call: Call,
   error: SallyportError,
-  { latency, returned }: Pick<EndDetails, 'latency' | 'returned'>,
+  { latency, returned, label }: Pick<EndDetails, 'latency' | 'returned' | 'label'>,
 ): SallyportEvent {
   return {
     type: 'TOOL_CALL_FAILED',
@@ -114,8 +120,12 @@ function failedRecord(
     message: redactText(error.message),
     latency_ms: milliseconds(latency),
     ...(returned && { bytes: returned.bytesIn, returned: returnedFacts(returned) }),
+    ...(label && labelFacts('label_after', label)),
   }
 }
+
+const labelFacts = (name: 'label_before' | 'label_after', { sensitivity }: SessionLabel) =>
+  sensitivity === LOWEST_SENSITIVITY ? {} : { [name]: sensitivity }
 
 /** Records that a server asked the client something during a call. The texts of question and answer are not recorded. */
 export function askedRecord(call: Call, method: string): SallyportEvent {
@@ -167,13 +177,15 @@ function commonText(call: Call): string {
   return text
 }
 
-const decidedTexts = new WeakMap<Decision, string>()
+/** By decision, for each label: the label step gives the same decision for labels that it treats alike. */
+const decidedTexts = new WeakMap<Decision, { readonly sensitivity: Sensitivity; readonly text: string }>()
 
 function formatDecision(judged: JudgedCall): string {
+  const { sensitivity } = judged.context.label
   const known = decidedTexts.get(judged.decision)
-  if (known !== undefined) return known
+  if (known?.sensitivity === sensitivity) return known.text
   const text = membersOf(toDecisionFields(judged))
-  decidedTexts.set(judged.decision, text)
+  decidedTexts.set(judged.decision, { sensitivity, text })
   return text
 }
 
@@ -181,7 +193,7 @@ const membersOf = (value: object): string => JSON.stringify(value).slice(1, -1)
 
 const milliseconds = (latency: number): number => Math.round(latency * 100) / 100
 
-function toDecisionFields({ decision, context: { rules } }: JudgedCall) {
+function toDecisionFields({ decision, context: { rules, label } }: JudgedCall) {
   const steps: Partial<Record<StepName, string>> = {}
   for (const { step, verdict } of decision.verdicts)
     steps[step] = verdict.outcome === 'allow' && verdict.reason ? redactText(verdict.reason) : verdict.outcome
@@ -195,6 +207,7 @@ function toDecisionFields({ decision, context: { rules } }: JudgedCall) {
     ...(deciding && { decided_by: { step: deciding.step, ...reasonOf(deciding.verdict) } }),
     ...(others && { rules: others }),
     ...(would && { would }),
+    ...labelFacts('label_before', label),
     ...{ mode, risk: policy.risk.value, risk_reason: riskReason(policy.risk) },
     ...(approval !== undefined && { approval }),
   }

@@ -5,7 +5,7 @@ import type { JudgedCall } from './steps/call-decider.ts'
 /** The error for a call that was denied. */
 export function toDenialError({ decision: { decisive } }: JudgedCall): SallyportError {
   const verdict = decisive?.verdict
-  const code = verdict?.outcome === 'deny' ? verdict.code : 'APPROVAL_REQUIRED'
+  const code = (verdict?.outcome !== 'allow' && verdict?.code) || 'APPROVAL_REQUIRED'
   return new SallyportError(code, verdict?.reason ?? 'Refused.')
 }
 

@@ -37,11 +37,13 @@ import { approveStep } from './steps/approve-step.ts'
 import { argumentsStep } from './steps/arguments-step.ts'
 import type { CallContext } from './steps/call-context.ts'
 import { CallDecider, type CallDeciderOptions, type JudgedCall } from './steps/call-decider.ts'
+import { type LabelStepOptions, labelStep } from './steps/label-step.ts'
 import { checkToolLimits } from './steps/limits-step.ts'
 import type { ToolLimits } from './steps/tool-limits.ts'
 
 export interface ServerQuestionsOptions
   extends Omit<CallDeciderOptions, 'steps' | 'check'>,
+    LabelStepOptions,
     Pick<CallPermitOptions, 'isTokenValid'> {
   readonly tools: ToolLimits
   readonly approvals: Pick<Approvals, 'grantFor' | 'request'>
@@ -53,7 +55,8 @@ export interface ServerQuestionsOptions
 }
 
 /** The steps for a question, after the steps for lists. The limits of the gateway are left out: its call has passed them. */
-const questionSteps = ({ tools, approvals }: ServerQuestionsOptions): readonly Step<CallContext>[] => [
+const questionSteps = ({ tools, approvals, ...options }: ServerQuestionsOptions): readonly Step<CallContext>[] => [
+  withEnforceFlag(labelStep(options), ({ rules }) => rules.policy),
   withEnforceFlag(argumentsStep, ({ rules }) => rules.policy),
   { name: 'limits', evaluate: ({ rules, counted }) => checkToolLimits(rules, tools, counted) },
   withEnforceFlag(approveStep(approvals), ({ rules }) => rules.policy),
@@ -191,19 +194,26 @@ export class ServerQuestions {
     return (await this.#options.record(deniedRecord(judged, error))) ?? error
   }
 
-  async #waitForApproval(asked: Call, { context: subject }: JudgedCall): Promise<JudgedCall | SallyportError> {
+  async #waitForApproval(asked: Call, judged: JudgedCall): Promise<JudgedCall | SallyportError> {
+    const { context: subject, decision } = judged
+    // What a client answers would leave with it, and nobody could read that before it is sent.
+    if (decision.decisive?.verdict.outcome === 'ask' && decision.decisive.verdict.code) return toDenialError(judged)
     const { cancellation } = asked
     const grant = await this.#options.approvals.request(approvalSubject(subject), { cancellation })
     return grant instanceof SallyportError ? grant : this.#decider.decide(asked, { grant })
   }
 
   /** A question has its own id: its decision is separate from that of the call. */
-  #createCall({ principal, traceId, offer }: Pick<Call, 'principal' | 'traceId' | 'offer'>, question: Question): Call {
+  #createCall(
+    { principal, traceId, offer, holder }: Pick<Call, 'principal' | 'traceId' | 'offer' | 'holder'>,
+    question: Question,
+  ): Call {
     const { method, params, cancellation } = question
     const key = `${offer.server} ${method}`
     const own = this.#offers.get(key) ?? questionOffer(offer.server, method)
     if (isQuestionMethod(method)) this.#offers.set(key, own)
-    return { id: this.#options.ids.callId(), traceId, principal, method, offer: own, params, cancellation }
+    const id = this.#options.ids.callId()
+    return { id, traceId, principal, method, offer: own, params, cancellation, holder }
   }
 }
 

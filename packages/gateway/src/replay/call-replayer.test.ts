@@ -33,6 +33,7 @@ function recorded(changes: Partial<RecordedCall> = {}): RecordedCall {
     toolName: 'mcp__files__weigh',
     principal: { user: 'ann', agent: 'codex', profile: 'default', session: 's', role: 'agent' },
     mode: 'NORMAL',
+    label: undefined,
     arguments: {},
     outcome: 'allow',
     steps: PASSED,

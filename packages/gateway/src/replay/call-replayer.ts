@@ -11,13 +11,20 @@ import {
   type Mode,
   type ParsedToolsFile,
   type RuleSource,
+  type Step,
   type StepName,
   type ToolPolicy,
   type Verdict,
 } from '@sallyport/core'
 import { type Catalog, type Offer, toResourceAddress } from '../catalog/catalog.ts'
-import { type AutoApproval, type Environment, findSelections, type Settings } from '../config/config.ts'
-import { compilePattern, createServerPathContext } from '../governance/governance.ts'
+import {
+  type AutoApproval,
+  type Environment,
+  findPrivateRoute,
+  findSelections,
+  type Settings,
+} from '../config/config.ts'
+import { compilePattern, createServerPathContext, PUBLIC_LABEL } from '../governance/governance.ts'
 import {
   ActiveRules,
   type Call,
@@ -62,19 +69,28 @@ interface ModeRules {
 }
 
 /** Without limits: records do not contain how many calls ran at the same time, or how often. */
-const STEPS = callSteps({
-  gauge: new CallGauge(() => Number.POSITIVE_INFINITY),
-  tools: new ToolLimits(() => 0),
-  approvals: { grantFor: () => undefined },
-})
+const createSteps = ({ labels, servers }: Settings) =>
+  callSteps({
+    gauge: new CallGauge(() => Number.POSITIVE_INFINITY),
+    tools: new ToolLimits(() => 0),
+    approvals: { grantFor: () => undefined },
+    labelSettings: () => labels,
+    privateRouteOf: (id) =>
+      findPrivateRoute(
+        servers.find((server) => server.id === id),
+        labels,
+      ),
+  })
 
 /** Decides recorded calls again by other rules, with the same steps that decide live calls. */
 export class CallReplayer {
   readonly #options: CallReplayerOptions
   readonly #rulesByMode = new Map<Mode, ModeRules>()
+  readonly #steps: readonly Step<CallContext>[]
 
   constructor(options: CallReplayerOptions) {
     this.#options = options
+    this.#steps = createSteps(options.settings)
   }
 
   async decide(recorded: RecordedCall): Promise<ReplayedDecision> {
@@ -96,8 +112,9 @@ export class CallReplayer {
       rules,
       checked,
       grant: undefined,
+      ...labelOf(recorded),
     }
-    const decision = decide(STEPS, subject, earlier)
+    const decision = decide(this.#steps, subject, earlier)
     if (decision.decisive?.step === 'validate') return toReplayed(decision)
     if (!rules.policy.enforce.value) return toReplayed(decision)
     const { autoApprove } = this.#options.settings.governance
@@ -179,6 +196,12 @@ const INVALID: Verdict = {
   outcome: 'deny',
   code: 'ARGUMENTS_INVALID',
   reason: 'Its arguments did not match the input schema.',
+}
+
+/** The record has the level of the label, and not what raised it. */
+function labelOf({ label: sensitivity }: RecordedCall): Pick<CallContext, 'label' | 'holder' | 'seen'> {
+  const label = sensitivity === undefined ? PUBLIC_LABEL : { ...PUBLIC_LABEL, sensitivity }
+  return { label, holder: { current: label }, seen: label }
 }
 
 const undecided = (reason: string): ReplayedDecision => ({ outcome: 'undecided', reason })

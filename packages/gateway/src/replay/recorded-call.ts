@@ -1,4 +1,12 @@
-import { isMode, type Json, type LoggedEvent, type Mode, type Principal, type Verdict } from '@sallyport/core'
+import {
+  isMode,
+  type Json,
+  type LoggedEvent,
+  type Mode,
+  type Principal,
+  type Sensitivity,
+  type Verdict,
+} from '@sallyport/core'
 
 type Kind<Type extends LoggedEvent['type']> = Extract<LoggedEvent, { type: Type }>
 
@@ -13,6 +21,8 @@ export interface RecordedCall {
   readonly toolName: string
   readonly principal: Principal
   readonly mode: Mode
+  /** `undefined`: PUBLIC. */
+  readonly label: Sensitivity | undefined
   readonly arguments: Json | undefined
   readonly outcome: Verdict['outcome']
   readonly steps: DecisionRecord['steps']
@@ -28,6 +38,7 @@ export function readRecordedCall(record: DecisionRecord): RecordedCall {
     toolName: tool_name,
     principal: { user, agent, profile, session, role: 'agent' },
     mode: isMode(mode) ? mode : 'NORMAL',
+    label: record.label_before,
     arguments: record.arguments,
     outcome: outcomeOf(record),
     steps: steps ?? {},

@@ -1,4 +1,4 @@
-import type { Finding, LoggedEvent, SallyportError, SallyportEvent } from '@sallyport/core'
+import type { Finding, LoggedEvent, SallyportError, SallyportEvent, Sensitivity } from '@sallyport/core'
 import type { RetentionPolicy } from './retention.ts'
 
 export interface EventFilter {
@@ -86,7 +86,45 @@ export interface OfferRecords {
   save(server: string, records: readonly OfferRecord[]): boolean
 }
 
+/** One session of one user, as the token names it. */
+export interface SessionOwner {
+  readonly user: string
+  readonly session: string
+}
+
+/** A label as it is stored. */
+export interface StoredLabel {
+  readonly datasets: readonly { readonly name: string; readonly sensitivity: Sensitivity }[]
+  /** Why it could not be read in full; then the strictest label is assumed. */
+  readonly problem?: string
+}
+
+/** A session whose label has risen. */
+export interface SessionRecord extends SessionOwner {
+  readonly agent: string
+  readonly profile: string
+  readonly sensitivity: Sensitivity
+  /** When the label last rose, in milliseconds. */
+  readonly raised: number
+}
+
+/** The labels of sessions. Nothing lowers one. */
+export interface LabelRecords {
+  /** Never rejects. */
+  load(owner: SessionOwner): Promise<StoredLabel>
+  /** Resolves when it is on disk. */
+  raise(owner: SessionOwner, dataset: StoredLabel['datasets'][number]): Promise<void>
+  /** Tries once more to store what could not be stored. Rejects if that fails again. */
+  settle(owner: SessionOwner): Promise<void>
+  /** Removes the label of a session that has ended and whose data is gone. */
+  remove(owner: SessionOwner): Promise<void>
+  /** The sessions that have a label, as far as they are remembered. */
+  list(): readonly SessionRecord[]
+  remember(session: SessionRecord): void
+}
+
 export interface Store {
+  readonly labels: LabelRecords
   readonly log: EventLog
   readonly offers: OfferRecords
   readonly definitions: DefinitionStore

@@ -44,6 +44,18 @@ const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (server, kind, name)
   ) STRICT, WITHOUT ROWID;
   `,
+  `
+  CREATE TABLE sessions (
+    user TEXT NOT NULL,
+    session TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    profile TEXT NOT NULL,
+    sensitivity TEXT NOT NULL,
+    raised INTEGER NOT NULL,
+    PRIMARY KEY (user, session)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX sessions_raised ON sessions (raised);
+  `,
 ]
 
 /** Reads the first page of every table, so that a missing table is noticed. */
@@ -53,6 +65,7 @@ const PROOF = `
   SELECT server FROM catalogues LIMIT 1;
   SELECT pin FROM definitions LIMIT 1;
   SELECT server FROM offers LIMIT 1;
+  SELECT user FROM sessions LIMIT 1;
 `
 
 /**

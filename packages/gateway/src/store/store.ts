@@ -14,11 +14,20 @@ import { createDefinitionStore } from './definition-store.ts'
 import { createEventMatcher, maxResults } from './event-filter.ts'
 import { EventIndex } from './event-index.ts'
 import { type EventLogOptions, SegmentedLog } from './event-log.ts'
+import { openLabelRecords } from './label-records.ts'
 import { lastNewline, readAt, readByteLines, readLines } from './line-reader.ts'
 import { HeadWriter, type LogHead, readHead } from './log-head.ts'
 import { readRecords } from './read-records.ts'
 import { parseRecord } from './record-line.ts'
-import type { CatalogCache, DefinitionStore, EventFilter, OfferRecord, OfferRecords, Store } from './records.ts'
+import type {
+  CatalogCache,
+  DefinitionStore,
+  EventFilter,
+  LabelRecords,
+  OfferRecord,
+  OfferRecords,
+  Store,
+} from './records.ts'
 import { Retention, type RetentionPolicy } from './retention.ts'
 import { listSegments, type Segment, segmentAt } from './segment.ts'
 import { openSegment } from './segment-file.ts'
@@ -34,10 +43,14 @@ export type {
   EventFilter,
   EventLog,
   EventText,
+  LabelRecords,
   OfferRecord,
   OfferRecords,
   Recordable,
+  SessionOwner,
+  SessionRecord,
   Store,
+  StoredLabel,
 } from './records.ts'
 export { findSqliteProblem } from './sqlite.ts'
 export { lockState, readHolder, type StateHolder } from './state-lock.ts'
@@ -52,6 +65,8 @@ export interface StoreOptions {
   readonly segmentBytes?: number
   /** If missing, nothing is removed. */
   readonly retention?: RetentionPolicy
+  /** Called once for each label that cannot be read. */
+  readonly onLabelProblem?: (text: string) => void
 }
 
 const SEGMENT_BYTES = 64 * 1024 * 1024
@@ -59,6 +74,7 @@ const SEGMENT_BYTES = 64 * 1024 * 1024
 /** Opens the state for one gateway, which must hold its lock. */
 export function openStore(options: StoreOptions): Store {
   const { state, durability, retention, now = () => new Date(), segmentBytes = SEGMENT_BYTES } = options
+  const { onLabelProblem = () => undefined } = options
   const folder = join(state, 'logs')
   makeFolder(state)
   removeStaleTempFiles(state)
@@ -67,7 +83,9 @@ export function openStore(options: StoreOptions): Store {
   try {
     const log = openEventLog({ folder, durability, now, segmentBytes })
     removeStaleTempFiles(folder)
-    const store = new FileStore({ log, database, now, segmentBytes, onDamage: () => moveDamagedAside(path, now) })
+    const onDamage = (): void => moveDamagedAside(path, now)
+    const labels = openLabelRecords(state, database, onLabelProblem)
+    const store = new FileStore({ log, database, labels, now, segmentBytes, onDamage })
     if (retention !== undefined) store.retain(retention)
     return store
   } catch (cause) {
@@ -79,6 +97,7 @@ export function openStore(options: StoreOptions): Store {
 interface Parts {
   readonly log: SegmentedLog
   readonly database: Sqlite | undefined
+  readonly labels: LabelRecords
   readonly now: () => Date
   readonly segmentBytes: number
   readonly onDamage: () => void
@@ -90,19 +109,21 @@ class FileStore implements Store {
   readonly catalogs: CatalogCache
   readonly definitions: DefinitionStore
   readonly offers: OfferRecords
+  readonly labels: LabelRecords
   readonly #parts: Parts
   readonly #index: EventIndex | undefined
   readonly #head: HeadWriter
   #retention: Retention | undefined
 
   constructor(parts: Parts) {
-    const { log, database, onDamage } = parts
+    const { log, database, labels, onDamage } = parts
     const { folder, startedAt } = log
     this.#parts = parts
     this.log = log
     this.catalogs = createCatalogCache(database)
     this.definitions = createDefinitionStore(database)
     this.offers = createOfferRecords(database)
+    this.labels = labels
     this.#index = database && new EventIndex({ database, folder, startedAt, onDamage })
     this.#head = new HeadWriter({ folder, head: () => log.head(), sync: () => log.sync() })
     log.onGrowth(() => {

@@ -1,4 +1,4 @@
-import type { Era, SallyportEvent } from '@sallyport/core'
+import type { Era, JsonObject, SallyportEvent } from '@sallyport/core'
 import type { ClientCall } from './link/outgoing-call.ts'
 import type { ListName, OwnLists } from './own-lists.ts'
 import type { ServerCatalog } from './server-catalog.ts'
@@ -10,6 +10,8 @@ import type { UpstreamStatus } from './upstream-status.ts'
 export interface UpstreamReply {
   readonly frame: Frame
   readonly era: Era
+  /** What the server says to the gateway in `_meta`, by key (`sallyport/…`). The frame does not have it any more. */
+  readonly claims?: JsonObject | undefined
 }
 
 export interface UpstreamListener {

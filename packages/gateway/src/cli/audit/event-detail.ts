@@ -40,6 +40,9 @@ const DETAILS: Details = {
   APPROVAL_ANSWERED: ({ answer, why, unwritten, ...event }) =>
     `${APPROVAL_OUTCOMES[answer]} ${formatActor(event)}${why === undefined ? '' : `: ${why}`}${formatUnwrittenRule(unwritten)}`,
   APPROVAL_EXPIRED: reasonOf,
+  SENSITIVITY_RAISED: ({ from, to, datasets, reason }) => `${from} → ${to} (${datasets.join(', ')}): ${reason}`,
+  SESSION_ENDED: ({ sensitivity, purged, ...event }) =>
+    `${sensitivity}${purged ? ', its data removed' : ''} ${formatActor(event)}`,
   MODE_CHANGED: ({ from, to, why, ...event }) => `${from} → ${to} ${formatActor(event)}: ${why}`,
   TOOLS_WRITTEN: ({ count, tools }) => `${counted(count, 'entry', 'entries')}: ${tools.join(', ')}`,
   TOOLS_FILE_RELOADED: ({ entries }) => counted(entries, 'entry', 'entries'),

@@ -3,6 +3,7 @@
 import { toSnakeCase } from '@sallyport/core'
 import { governanceSchema } from '../sections/governance-schema.ts'
 import { agentsSchema, contextSchema, isolationSchema } from '../sections/isolation-schema.ts'
+import { labelsSchema, sandboxSchema } from '../sections/labels-section.ts'
 import { dockerGatewaySchema } from '../servers/docker-gateway-schema.ts'
 import {
   COMMON_KEYS,
@@ -34,11 +35,8 @@ import {
   unchecked,
 } from './value-schemas.ts'
 
-/** Sections that ask for a protection which this version does not provide. Using one gives a warning. */
-export const NOT_ENFORCED_SECTIONS = ['sandbox'] as const
-
 /** Sections that other parts of the product read now or later. They are accepted but not read here. */
-const UNCHECKED_SECTIONS = [...NOT_ENFORCED_SECTIONS, 'store'] as const
+const UNCHECKED_SECTIONS = ['store'] as const
 
 const SERVER_TYPES = [
   'stdio',
@@ -150,6 +148,8 @@ const sectionParts = object('a mapping such as {mcp_servers: {…}}', {
   isolation: optional(isolationSchema),
   agents: optional(agentsSchema),
   context: optional(contextSchema),
+  labels: optional(labelsSchema),
+  sandbox: optional(sandboxSchema),
   mcpServers: optional(anything),
   // The paths are read separately, without expanding variables, together with the files that they name.
   include: optional(either('a file or a list of files', nonEmptyString(), stringList('a list of files'))),
@@ -158,8 +158,7 @@ const sectionParts = object('a mapping such as {mcp_servers: {…}}', {
 
 /** All sections except the servers, which are read one by one. */
 export const sectionsSchema = restricting(sectionParts, [
-  ...NOT_ENFORCED_SECTIONS,
-  ...['agents', 'context', 'governance', 'isolation'],
+  ...['agents', 'context', 'governance', 'isolation', 'labels', 'sandbox'],
 ])
 
 export type ServerEntry = ValueOf<typeof serverSchema>

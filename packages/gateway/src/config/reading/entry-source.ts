@@ -1,4 +1,5 @@
 import { join, resolve } from 'node:path'
+import { toSensitivityRule } from '@sallyport/core'
 import { DEFAULT_MAX_MESSAGE_BYTES, DEFAULT_TIMEOUTS } from '../defaults.ts'
 import type { CommonEntry, ProgramEntry } from '../servers/server-keys.ts'
 import type { SourceLocation, Timeouts } from '../settings.ts'
@@ -54,6 +55,7 @@ export function readCommonSettings(source: EntrySource<CommonEntry>, defaults?: 
     fromVariables: source.fromVariables,
     credentials: source.credentials,
     trusted: entry.trusted ?? false,
+    sensitivity: toSensitivityRule(entry),
     location: source.location,
   } as const
 }

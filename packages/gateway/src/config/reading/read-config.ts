@@ -13,6 +13,7 @@ import { type IncludedFile, resolveIncludedPath } from '../home/included-file.ts
 import { readGovernance } from '../sections/governance-section.ts'
 import { readContext, readExecutor, readIsolation } from '../sections/isolation-section.ts'
 import { readJwt } from '../sections/jwt-section.ts'
+import { NOT_ENFORCED_SANDBOX_KEYS, readLabels } from '../sections/labels-section.ts'
 import { createDefaultDockerServer, DOCKER_ID } from '../servers/docker-gateway-entry.ts'
 import type { DockerVariables } from '../servers/docker-variables.ts'
 import { type IncludedServers, readIncludedServers } from '../servers/included-servers.ts'
@@ -21,13 +22,7 @@ import { readHeaders, readUrl } from '../servers/server-address.ts'
 import { NOT_ENFORCED_SERVER_KEYS } from '../servers/server-keys.ts'
 import type { AuditSettings, GatewaySettings, ServerConfig, Settings, TelemetrySettings } from '../settings.ts'
 import { type ConfigIssue, joinKey, quote } from './config-issue.ts'
-import {
-  type AuditSection,
-  type GatewaySection,
-  NOT_ENFORCED_SECTIONS,
-  sectionsSchema,
-  type TelemetrySection,
-} from './config-schema.ts'
+import { type AuditSection, type GatewaySection, sectionsSchema, type TelemetrySection } from './config-schema.ts'
 import { createIssueLog, type IssueLog, type KeyLocation } from './issue-log.ts'
 import type { LocatedEntry, LocatedNode, LocatedTree } from './located-tree.ts'
 import { type ConfigNode, findRequestedKeys, normalize } from './normalize.ts'
@@ -62,7 +57,7 @@ export function readConfig(source: ConfigSource): ConfigResult {
   const { tree } = source
   const log = createIssueLog(source.file, tree.positionOf)
   for (const { offset, problem } of tree.problems) log.error({ offset, key: '' }, problem)
-  const unenforced = [...findRequestedKeys(tree.root, '', NOT_ENFORCED_SECTIONS)]
+  const unenforced = [...findUnenforcedSandboxKeys(tree.root)]
   const reading = { ...source, log, unenforced }
   const own = addDockerDefault(readServers(tree.root, reading), reading)
   const others = readIncludes(tree.root, own, reading)
@@ -97,8 +92,14 @@ function readSections(root: LocatedNode, servers: readonly ServerConfig[], { fil
     isolation: readIsolation(sections?.isolation ?? {}, nodeAt('isolation'), log),
     executor: readExecutor(sections?.agents ?? {}, nodeAt('agents'), log),
     context: readContext(sections?.context ?? {}, nodeAt('context'), log),
+    labels: readLabels({ labels: sections?.labels ?? {}, sandbox: sections?.sandbox ?? {} }, nodeAt, log),
     telemetry: readTelemetry(sections?.telemetry ?? {}, nodeAt('telemetry'), log),
   }
+}
+
+function findUnenforcedSandboxKeys(root: LocatedNode): readonly string[] {
+  const sandbox = entriesOf(root).find(({ key }) => key === 'sandbox')
+  return sandbox === undefined ? [] : findRequestedKeys(sandbox.node, sandbox.key, NOT_ENFORCED_SANDBOX_KEYS)
 }
 
 const NO_ENTRIES: LocatedNode = { kind: 'map', entries: [] }

@@ -48,7 +48,7 @@ describe('the fields of a tool', () => {
       forbiddenPaths: ['/etc/**'],
       unattendedPaths: ['/tmp/**'],
       pathArguments: ['target'],
-      sensitivity: 'confidential',
+      sensitivity: 'CONFIDENTIAL',
       isolated: { strategy: 'bounded' },
       result: { max_tokens: 100 },
       timeoutSeconds: 30,

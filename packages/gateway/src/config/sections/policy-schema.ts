@@ -6,6 +6,7 @@ import {
   PERMISSIONS,
   type Permission,
   RISK_LEVELS,
+  SENSITIVITIES,
 } from '@sallyport/core'
 import {
   either,
@@ -121,7 +122,7 @@ const policyParts = object('a mapping such as {risk_level: high}', {
   forbiddenPaths: optional(paths),
   unattendedPaths: optional(paths),
   pathArguments: optional(stringList('a list of the arguments that hold paths')),
-  sensitivity: optional(nonEmptyString()),
+  sensitivity: optional(oneOfAnyCase(SENSITIVITIES)),
   isolated: optional(either('true, false or a mapping such as {strategy: bounded}', flag(), isolationFields)),
   result: optional(either('the name of a preset or a mapping of numbers', nonEmptyString(), mapping('a mapping'))),
   timeoutSeconds: optional(seconds),

@@ -1,5 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the examples in messages show references.
 
+import { SENSITIVITIES } from '@sallyport/core'
 import { object, optional, record, type ValueOf } from '../reading/schema.ts'
 import {
   anyString,
@@ -9,6 +10,7 @@ import {
   flag,
   nonEmptyString,
   oneOf,
+  oneOfAnyCase,
   stringList,
   unchecked,
 } from '../reading/value-schemas.ts'
@@ -21,8 +23,6 @@ export const NOT_ENFORCED_SERVER_KEYS = [
   'mounts',
   'network',
   'sandbox',
-  'sensitivePaths',
-  'sensitivity',
   'urlIsolated',
 ] as const
 
@@ -46,6 +46,8 @@ export const RESTRICTING_SERVER_KEYS = [
   'includeTools',
   'isolated',
   'isolatedTools',
+  'sensitivePaths',
+  'sensitivity',
 ] as const
 
 const INCLUDE = 'Did you mean "includeTools"?'
@@ -103,6 +105,8 @@ export const COMMON_KEYS = {
   isolatedTools: optional(stringList('a list of tool names, such as [query]')),
   result: optional(nonEmptyString('the name of a preset, such as "sql_query"')),
   trusted: optional(flag()),
+  sensitivity: optional(oneOfAnyCase(SENSITIVITIES)),
+  sensitivePaths: optional(stringList('a list of path patterns, such as ["/srv/hr/**"]')),
   ...unchecked(UNCHECKED_SERVER_KEYS),
 } as const
 

@@ -1,4 +1,4 @@
-import { isNameGlob, type JsonObject, type ParsedToolsFile, type PolicyField, quoteForShell } from '@sallyport/core'
+import { isNameGlob, type JsonObject, type ParsedToolsFile, quoteForShell } from '@sallyport/core'
 import { type Offer, reviewName } from '../../catalog/catalog.ts'
 import type { ToolsEditor } from '../../governance/governance.ts'
 import type { ReviewedTool } from './reviewed-tool.ts'
@@ -146,7 +146,7 @@ function aboutPresets(
 
 function aboutFile({ file, issue, warnings }: ProblemSources['editor']): readonly ToolProblem[] {
   const misspelt = file.entries.flatMap(({ lines }) => (lines.misspelt ? `${file.path}:${lines.misspelt}:` : []))
-  const suspect = [...warnings, ...findNotEnforced(file)].map((problem): ToolProblem => {
+  const suspect = warnings.map((problem): ToolProblem => {
     if (misspelt.some((location) => problem.startsWith(location)))
       return { kind: 'invalid', level: 'wrong', problem, fix: 'Correct that key: it may isolate or restrict.' }
     return { kind: 'odd', level: 'warning', problem, fix: 'Check that line.' }
@@ -154,14 +154,6 @@ function aboutFile({ file, issue, warnings }: ProblemSources['editor']): readonl
   if (issue === undefined) return suspect
   const fix = 'Correct the file; it is in force as soon as it is saved.'
   return [{ kind: 'invalid', level: 'wrong', problem: issue, fix }, ...suspect]
-}
-
-function findNotEnforced({ path, entries }: ParsedToolsFile): readonly string[] {
-  return entries.flatMap(({ fields, line, lines }) =>
-    NOT_ENFORCED_FIELDS.filter((field) => fields[field] !== undefined).map(
-      (field) => `${path}:${lines[field] ?? line}: ${field} is not enforced in this version yet.`,
-    ),
-  )
 }
 
 function aboutTool(
@@ -198,6 +190,3 @@ function aboutTool(
   problems.push(...aboutFindings(tool, findings, doubts))
   return problems
 }
-
-/** Fields that an entry may have but that no rule enforces yet: whoever writes them should know. */
-export const NOT_ENFORCED_FIELDS = ['sensitivity', 'sensitivePaths'] as const satisfies readonly PolicyField[]

@@ -1,4 +1,13 @@
-import type { Finding, Mode, ModeRules, PathContext, ToolEntry, ToolPolicy } from '@sallyport/core'
+import type {
+  Finding,
+  Mode,
+  ModeRules,
+  PathContext,
+  PolicyValue,
+  SensitivityRule,
+  ToolEntry,
+  ToolPolicy,
+} from '@sallyport/core'
 import type { Offer } from '../../catalog/catalog.ts'
 import { type ShapingRules, UNSHAPED } from '../../isolation/isolation.ts'
 import type { Call } from '../call.ts'
@@ -13,6 +22,8 @@ export interface ActiveRulesOptions extends PoliciesOptions {
   readonly worldOf: (server: string) => PathContext
   /** The roots that the client of a call gave to its server. If missing, there are none. */
   readonly rootsOf?: (call: Call) => readonly string[]
+  /** What the entry of a server says about its data. */
+  readonly sensitivityOf?: (server: string) => PolicyValue<SensitivityRule> | undefined
   /** Which part of a tool's results is returned. If missing, all of it. */
   readonly shapingOf?: (offer: Offer, policy: ToolPolicy) => ShapingRules
 }
@@ -100,7 +111,7 @@ export class ActiveRules {
   }
 
   #compile(offer: Offer, policy: ToolPolicy): ToolRules {
-    const { settings, worldOf, shapingOf, rootsOf = () => [] } = this.#options
+    const { settings, worldOf, shapingOf, sensitivityOf, rootsOf = () => [] } = this.#options
     const names = this.#policies.namesOf(offer)
     const { autoApprove } = settings()
     const world = worldOf(offer.server)
@@ -108,6 +119,7 @@ export class ActiveRules {
       ...{ offer, policy, names, world, autoApprove, rootsOf },
       state: this.modeState(),
       shaping: shapingOf?.(offer, policy) ?? UNSHAPED,
+      serverSensitivity: sensitivityOf?.(offer.server),
       doubts: this.#policies.doubtsOf(offer),
     })
   }

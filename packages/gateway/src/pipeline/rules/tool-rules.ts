@@ -3,10 +3,12 @@ import {
   type ArgumentRules,
   type CallRoots,
   checkSecrets,
+  compareSensitivity,
   compileArgumentRules,
   compileNameGlob,
   compilePathMatcher,
   compilePathRules,
+  excerpt,
   type FoundPath,
   formatFinding,
   type JsonObject,
@@ -16,13 +18,15 @@ import {
   type PolicyValue,
   type Principal,
   quoteForShell,
+  type RuleSource,
   resolveApproval,
+  type SensitivityRule,
   type ToolPolicy,
   type Verdict,
 } from '@sallyport/core'
 import { type Offer, reviewName } from '../../catalog/catalog.ts'
 import type { AutoApproval } from '../../config/config.ts'
-import { compilePattern } from '../../governance/governance.ts'
+import { compilePattern, type PrivateDataset } from '../../governance/governance.ts'
 import type { ShapingRules } from '../../isolation/isolation.ts'
 import type { CallLimit } from '../../upstream/upstream.ts'
 import { type Call, isAboutTask } from '../call.ts'
@@ -47,8 +51,16 @@ export interface ToolRules {
   readonly isSchemaAccepted: boolean
   /** Checks paths, rules for arguments, and secrets. */
   readonly checkArguments: (call: Call) => Verdict
+  /** How sensitive its data is; `undefined` if no rule says that this call reads private data. */
+  readonly findSensitivity: (call: Call) => FoundSensitivity | undefined
   /** Why this call needs no approval, although the tool does; `undefined` if it needs one. */
   readonly findAutoApproval: (call: Call) => Omit<PolicyValue<true>, 'value'> | undefined
+}
+
+export interface FoundSensitivity {
+  readonly dataset: PrivateDataset
+  readonly reason: string
+  readonly rule?: RuleSource | undefined
 }
 
 export interface RuleSources {
@@ -63,6 +75,8 @@ export interface RuleSources {
   readonly rootsOf: (call: Call) => readonly string[]
   readonly autoApprove: readonly AutoApproval[]
   readonly shaping: ShapingRules
+  /** What the server's entry says about its data. */
+  readonly serverSensitivity?: PolicyValue<SensitivityRule> | undefined
   /** Findings in its definition that nobody has accepted. */
   readonly doubts: Doubts
 }
@@ -80,6 +94,7 @@ export function compileToolRules(sources: RuleSources): ToolRules {
     approval: approvalOfDoubts(offer, doubts) ?? explainApproval(policy, state),
     isSchemaAccepted: doubts.isSchemaAccepted,
     checkArguments: compileArguments(sources),
+    findSensitivity: compileSensitivity(sources),
     findAutoApproval: compileAutoApproval(sources),
   }
 }
@@ -164,6 +179,37 @@ function findFirstDenial<Rule>(rules: readonly Rule[], check: (rule: Rule) => Ve
     if (verdict !== ALLOW) return verdict
   }
   return ALLOW
+}
+
+/** The highest sensitivity of all rules that the call meets. */
+function compileSensitivity({
+  offer,
+  policy,
+  world,
+  rootsOf,
+  serverSensitivity,
+}: RuleSources): ToolRules['findSensitivity'] {
+  const own = policy.sensitivity.map((one) => ({ ...one, subject: `${offer.server}/${offer.name}` }))
+  const all = serverSensitivity ? [...own, { ...serverSensitivity, subject: offer.server }] : own
+  if (all.length === 0) return () => undefined
+  const sorted = all.toSorted((one, other) => compareSensitivity(other.value.sensitivity, one.value.sensitivity))
+  const rules = sorted.map(({ value: { sensitivity, paths }, subject, rule }) => {
+    const name = paths === undefined ? subject : `${offer.server}: ${excerpt(paths.join(', '), 100)}`
+    const reason = paths === undefined ? `${subject} is ${sensitivity}` : `a path matches sensitive_paths of ${subject}`
+    const found: FoundSensitivity = { dataset: { name, sensitivity }, reason, rule }
+    const check = paths && compilePathRules({ forbiddenPaths: { value: paths, reason, ...(rule && { rule }) } }, world)
+    return { found, check }
+  })
+  const [first, ...others] = rules
+  if (first !== undefined && first.check === undefined) return () => first.found
+  return (call) => {
+    const found = collectPaths(call, policy.pathArguments)
+    const bases = { roots: rootsOf(call) }
+    // A path that cannot be resolved with certainty counts as one that matches.
+    return [first, ...others].find(
+      (rule) => rule?.check === undefined || (found.length > 0 && rule.check(found, bases) !== ALLOW),
+    )?.found
+  }
 }
 
 /** There is no automatic approval in a lockdown, or while findings in the definition are not accepted. */

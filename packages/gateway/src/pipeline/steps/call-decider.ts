@@ -13,6 +13,7 @@ import {
   type Verdict,
 } from '@sallyport/core'
 import type { Offer } from '../../catalog/catalog.ts'
+import { type LabelHolder, PUBLIC_LABEL, type SessionLabels } from '../../governance/governance.ts'
 import type { Call } from '../call.ts'
 import type { Listings } from '../listings.ts'
 import { governedOffer } from '../rules/governed-offer.ts'
@@ -26,10 +27,14 @@ export interface CallDeciderOptions {
   /** Checks arguments against a tool's input schema. A complex schema is checked in another thread. */
   readonly check: (schema: JsonObject, args: JsonObject) => Verdict | Promise<Verdict>
   readonly steps: readonly Step<CallContext>[]
+  /** The labels of sessions. If missing, every session is PUBLIC. */
+  readonly labels?: Pick<SessionLabels, 'find' | 'load'> | undefined
 }
 
+const PUBLIC_HOLDER: LabelHolder = Object.freeze({ current: PUBLIC_LABEL })
+
 /** Facts from an earlier decision about the same call. */
-type PriorFacts = Pick<CallContext, 'grant' | 'counted'>
+type PriorFacts = Pick<CallContext, 'grant' | 'counted' | 'raised'>
 
 const NO_PRIOR_FACTS: PriorFacts = Object.freeze({ grant: undefined })
 
@@ -63,19 +68,33 @@ export class CallDecider {
   /** For requests that are not tool calls: no schema has to be checked. */
   decideSync(asked: Call): JudgedCall {
     const { call, listingDecision } = resolveInnerCall(asked, this.#options.listings)
-    return this.#applySteps({ call, checked: ALLOW, before: NO_PRIOR_FACTS }, listingDecision)
+    const holder = this.#holderOf(asked) ?? PUBLIC_HOLDER
+    return this.#applySteps({ call, holder, checked: ALLOW, before: NO_PRIOR_FACTS }, listingDecision)
+  }
+
+  /** Whose label decides about the call; `undefined` if it must be loaded first. */
+  #holderOf({ holder, principal }: Call): LabelHolder | undefined {
+    const { labels } = this.#options
+    return holder ?? (labels === undefined ? PUBLIC_HOLDER : labels.find(principal))
+  }
+
+  async #loadLabel(asked: Call, before: PriorFacts): Promise<JudgedCall> {
+    await this.#options.labels?.load(asked.principal)
+    return this.#decideCall(this.#withCurrentOffer(asked), before)
   }
 
   #decideCall(asked: Call, before: PriorFacts): JudgedCall | Promise<JudgedCall> {
+    const holder = this.#holderOf(asked)
+    if (holder === undefined) return this.#loadLabel(asked, before)
     const { call, listingDecision } = resolveInnerCall(asked, this.#options.listings)
     const checked = listingDecision.outcome === 'deny' ? ALLOW : this.#checkSchema(call)
-    if (!(checked instanceof Promise)) return this.#applySteps({ call, checked, before }, listingDecision)
+    if (!(checked instanceof Promise)) return this.#applySteps({ call, holder, checked, before }, listingDecision)
     // Meanwhile the rules, or the schema itself, may have changed.
     return checked.then((verdict) => {
       const current = this.#withCurrentOffer(asked)
       if (current !== asked) return this.#decideCall(current, before)
       const now = resolveInnerCall(asked, this.#options.listings)
-      return this.#applySteps({ call: now.call, checked: verdict, before }, now.listingDecision)
+      return this.#applySteps({ call: now.call, holder, checked: verdict, before }, now.listingDecision)
     })
   }
 
@@ -93,17 +112,21 @@ export class CallDecider {
   }
 
   /** Whether nothing has changed since the decision. */
-  isStillValid({ epoch }: JudgedCall): boolean {
-    return epoch === this.#options.listings.epoch
+  isStillValid({ epoch, context: { holder, seen } }: JudgedCall): boolean {
+    return epoch === this.#options.listings.epoch && holder.current === seen
   }
 
   #applySteps(
-    { call, checked, before }: Pick<CallContext, 'call' | 'checked'> & { before: PriorFacts },
+    { call, holder, checked, before }: Pick<CallContext, 'call' | 'holder' | 'checked'> & { before: PriorFacts },
     listed: Decision,
   ): JudgedCall {
     const { principal, params } = call
-    const { grant, counted } = before
-    const subject = { call, principal, params, rules: this.#options.rulesOf(call.offer), checked, grant, counted }
+    const { grant, counted, raised } = before
+    const seen = holder.current
+    const label = raised?.to === seen ? raised.from : seen
+    const rules = this.#options.rulesOf(call.offer)
+    // Written out: this runs for every call.
+    const subject = { call, principal, params, rules, checked, grant, label, holder, seen, raised, counted }
     return { context: subject, decision: this.#runSteps(subject, listed), epoch: this.#options.listings.epoch }
   }
 

@@ -16,6 +16,7 @@ import { approveStep } from './approve-step.ts'
 import { argumentsStep } from './arguments-step.ts'
 import type { CallContext } from './call-context.ts'
 import { checkDuplicateKeys } from './duplicate-keys.ts'
+import { type LabelStepOptions, labelStep } from './label-step.ts'
 import { type CallGauge, limitsStep } from './limits-step.ts'
 import { findBrokenPin } from './pin-state.ts'
 import { type ListingContext, selectStep } from './select-step.ts'
@@ -29,16 +30,16 @@ export const listingSteps = (mode: () => ModeRules): readonly Step<ListingContex
 ]
 
 /** The additional steps for calls. They run after the steps above. */
-export const callSteps = ({ gauge, tools, approvals }: CallStepsOptions): readonly Step<CallContext>[] => [
+export const callSteps = ({ gauge, tools, approvals, ...options }: CallStepsOptions): readonly Step<CallContext>[] => [
   validateStep,
   createPassThroughStep('permission'),
-  createPassThroughStep('label'),
+  withEnforceFlag(labelStep(options), ({ rules }) => rules.policy),
   withEnforceFlag(argumentsStep, ({ rules }) => rules.policy),
   limitsStep(gauge, tools),
   withEnforceFlag(approveStep(approvals), ({ rules }) => rules.policy),
 ]
 
-export interface CallStepsOptions {
+export interface CallStepsOptions extends LabelStepOptions {
   readonly gauge: CallGauge
   readonly tools: ToolLimits
   readonly approvals: Pick<Approvals, 'grantFor'>

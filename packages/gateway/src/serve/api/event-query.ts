@@ -26,6 +26,8 @@ const KNOWN_TYPES: Readonly<Record<EventType, true>> = {
   PROFILES_CHANGED: true,
   TOKEN_MINTED: true,
   TOKEN_REVOKED: true,
+  SENSITIVITY_RAISED: true,
+  SESSION_ENDED: true,
   APPROVAL_REQUESTED: true,
   APPROVAL_ANSWERED: true,
   APPROVAL_EXPIRED: true,

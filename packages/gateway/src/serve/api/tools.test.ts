@@ -85,11 +85,9 @@ it('lists the problems in tools.yaml that a person should check', async () => {
   expect((await api('/api/tools-file')).body).toMatchObject({ entries: expect.any(Number), problems: [] })
   const key = 'mcp__hostile__echo'
   await gateway.governance.tools.set({ key, field: 'pin', value: 'sha256-0' })
-  await gateway.governance.tools.set({ key, field: 'sensitivity', value: 'SECRET' })
   await gateway.governance.tools.set({ key, field: 'result', value: 'sql_querry' })
   const { problems } = (await api('/api/tools-file')).body
   expect(problems).toMatchObject([
-    { kind: 'odd', level: 'warning', problem: expect.stringContaining('sensitivity is not enforced') },
     { kind: 'invalid', level: 'wrong', problem: expect.stringContaining('There is no preset "sql_querry"') },
     { kind: 'drift', level: 'wrong', tool: key, fix: expect.stringContaining(`tools accept ${key}`) },
   ])

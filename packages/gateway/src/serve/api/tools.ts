@@ -11,7 +11,7 @@ import {
   RISK_LEVELS,
 } from '@sallyport/core'
 import type { Offer } from '../../catalog/catalog.ts'
-import { NOT_ENFORCED_FIELDS, PIN_STATES, type ReviewedTool, type ToolReview } from '../../pipeline/pipeline.ts'
+import { PIN_STATES, type ReviewedTool, type ToolReview } from '../../pipeline/pipeline.ts'
 import type { AdminContext } from '../admin/admin-context.ts'
 import { decisionSchema, decisionView } from './decision-view.ts'
 import { findTool, waitForServers } from './find-tool.ts'
@@ -41,18 +41,8 @@ const entriesSchema = z.array(
 type PolicyView = z.infer<typeof policySchema>
 type FieldView = PolicyView[number]
 
-function policyView({ policy, entries }: Pick<ReviewedTool, 'policy' | 'entries'>, file: string): PolicyView {
-  const ruled = Object.entries(policy).flatMap(([name, value]) => fieldViews(toFieldName(name), value))
-  const written = entries.flatMap(({ fields, line, lines }) =>
-    NOT_ENFORCED_FIELDS.filter((name) => fields[name] !== undefined).map((name) => ({
-      field: toFieldName(name),
-      value: fields[name],
-      reason: 'as written, and not enforced yet',
-      rule: { file, line: lines[name] ?? line },
-    })),
-  )
-  return [...ruled, ...written]
-}
+const policyView = ({ policy }: Pick<ReviewedTool, 'policy'>): PolicyView =>
+  Object.entries(policy).flatMap(([name, value]) => fieldViews(toFieldName(name), value))
 
 const entriesView = ({ entries }: Pick<ReviewedTool, 'entries'>, file: string): z.infer<typeof entriesSchema> =>
   entries.map(({ key, line, fields: { note } }) => ({ key, file, line, ...(note !== undefined && { note }) }))
@@ -181,7 +171,7 @@ function toolDetail(tool: InspectedTool, review: ToolReview): ToolDetail {
     ...toolView(tool),
     definition: offer.definition,
     decision: decisionView(decision),
-    policy: policyView(tool.review, review.path),
+    policy: policyView(tool.review),
     entries: entriesView(tool.review, review.path),
     review: definitionView(review.definitionOf(offer)),
   }

@@ -17,6 +17,7 @@ import { findAnswerProblem, mayNotify } from '../answers/answer-problem.ts'
 import { BufferCollection } from '../answers/buffer-collection.ts'
 import { cleanAnswer } from '../answers/clean-answer.ts'
 import { parseFrame } from '../answers/parse-frame.ts'
+import { readServerClaims } from '../answers/server-claims.ts'
 import type { AskClient, QuestionScope, StandingClient } from '../client.ts'
 import { GATEWAY_PERMIT } from '../permit.ts'
 import type { Frame, Transport } from '../transport.ts'
@@ -232,7 +233,8 @@ export class Link {
     const clean = isOurs ? frame : this.#clean(frame, call)
     if (envelope.error !== undefined && call.client) this.#urlElicitations.addFromError(clean, call.client)
     exchange.flushProgress()
-    exchange.resolve({ frame: clean, era: this.#sender.era })
+    const claims = isOurs ? undefined : readServerClaims(frame)
+    exchange.resolve({ frame: clean, era: this.#sender.era, claims })
   }
 
   #clean(frame: Frame, { method, client }: OutgoingCall): Frame {

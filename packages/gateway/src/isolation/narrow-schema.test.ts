@@ -1,0 +1,43 @@
+import type { JsonObject } from '@sallyport/core'
+import { describe, expect, it } from 'vitest'
+import type { IsolationPlan } from './isolation-plan.ts'
+import { returnsOnlyNarrowValues } from './narrow-schema.ts'
+
+const plan = (returns: JsonObject | undefined): IsolationPlan => ({ returns }) as IsolationPlan
+
+const object = (properties: JsonObject): JsonObject => ({ type: 'object', properties, additionalProperties: false })
+
+describe('values that cannot carry a text', () => {
+  it.each<[string, JsonObject]>([
+    ['a truth value', { type: 'boolean' }],
+    ['a number', { type: 'number', minimum: 0 }],
+    ['a choice', { enum: ['above', 'below'] }],
+    ['an object of them', object({ above: { type: 'boolean' }, level: { enum: ['a', 'b'] } })],
+    ['a short list', { type: 'array', items: { type: 'integer' }, maxItems: 20 }],
+  ])('are narrow: %s', (_, schema) => {
+    expect(returnsOnlyNarrowValues(plan(schema))).toBe(true)
+  })
+
+  it.each<[string, JsonObject | undefined]>([
+    ['no schema', undefined],
+    ['any value', {}],
+    ['a text', { type: 'string' }],
+    ['a short text', { type: 'string', maxLength: 5 }],
+    ['a text of a pattern', { type: 'string', pattern: '^[a-z]$' }],
+    ['several types', { type: ['boolean', 'string'] }],
+    ['an object with other members', { type: 'object', properties: { a: { type: 'boolean' } } }],
+    ['an object with a text deep in it', object({ a: object({ b: { type: 'string' } }) })],
+    ['names of members', { type: 'object', properties: {}, additionalProperties: { type: 'boolean' } }],
+    ['a list without an end', { type: 'array', items: { type: 'boolean' } }],
+    ['a long list', { type: 'array', items: { type: 'boolean' }, maxItems: 21 }],
+    [
+      'a list of lists',
+      { type: 'array', items: { type: 'array', items: { type: 'integer' }, maxItems: 5 }, maxItems: 5 },
+    ],
+    ['a combination', { anyOf: [{ type: 'boolean' }, { type: 'string' }] }],
+    ['a reference', { $ref: '#/$defs/a', $defs: { a: { type: 'string' } } }],
+    ['a tuple', { type: 'array', prefixItems: [{ type: 'string' }], items: { type: 'boolean' }, maxItems: 2 }],
+  ])('are not: %s', (_, schema) => {
+    expect(returnsOnlyNarrowValues(plan(schema))).toBe(false)
+  })
+})

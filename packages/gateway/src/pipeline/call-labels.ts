@@ -1,0 +1,136 @@
+import {
+  BUILT_IN_SERVER,
+  cutText,
+  HIGHEST_SENSITIVITY,
+  isJsonObject,
+  isSensitivity,
+  type Json,
+  type JsonObject,
+  toPlainText,
+} from '@sallyport/core'
+import type { LabelSettings } from '../config/config.ts'
+import {
+  ChildSession,
+  type LabelHolder,
+  type LabelRaise,
+  type PrivateDataset,
+  type SessionLabels,
+  UNTRUSTED_DATASET,
+} from '../governance/governance.ts'
+import { returnsOnlyNarrowValues } from '../isolation/isolation.ts'
+import type { Answer, Call } from './call.ts'
+import type { CallContext } from './steps/call-context.ts'
+import type { JudgedCall } from './steps/call-decider.ts'
+
+export interface CallLabelsOptions {
+  /** If missing, every session is PUBLIC. */
+  readonly labels?: SessionLabels | undefined
+  readonly labelSettings: () => LabelSettings
+  /** Whether what a server says about private data counts, and its text is not counted as untrusted. */
+  readonly isTrusted: (server: string) => boolean
+  /** What detectors find in a result; empty if nothing. */
+  readonly detect: (answer: Answer) => readonly PrivateDataset[]
+}
+
+/** A call with the label that it raised before it was sent. */
+export interface LabelledCall {
+  readonly judged: JudgedCall
+  /** Resolves when what it raised is on disk; `undefined` if there is nothing to wait for. */
+  readonly stored: Promise<void> | undefined
+}
+
+/**
+ * Raises the label of a session by the calls that it makes. What the rules say is raised before the call is sent, since
+ * progress, logs and questions may carry data, too; what the server says, before its answer is released.
+ */
+export class CallLabels {
+  readonly #options: CallLabelsOptions
+
+  constructor(options: CallLabelsOptions) {
+    this.#options = options
+  }
+
+  before(judged: JudgedCall): LabelledCall {
+    const { context } = judged
+    const found = this.#findRaise(context)
+    if (found === undefined || this.#options.labels === undefined) return { judged, stored: undefined }
+    const holder = pickHolder(context)
+    const from = holder.current
+    const stored = this.#options.labels.raise(holder, found)
+    const to = holder.current
+    // If the label rose meanwhile, the permit sees that, and the call is rechecked before it is sent.
+    if (holder !== context.holder || from === context.seen) {
+      const raised = from === to ? context.raised : { from: context.label, to }
+      return { judged: { ...judged, context: { ...context, holder, seen: to, raised } }, stored }
+    }
+    return { judged, stored }
+  }
+
+  /** Resolves when the label that belongs to the answer is on disk. Rejects if the answer must not be released. */
+  after({ holder, call }: CallContext, answer: Answer): Promise<void> | undefined {
+    const { labels, isTrusted, detect } = this.#options
+    if (labels === undefined || answer.kind !== 'frame') return undefined
+    const { server } = call.offer
+    const claimed =
+      answer.claims !== undefined && isTrusted(server) ? readClaimedDatasets(server, answer.claims) : NO_DATASETS
+    const detected = detect(answer)
+    if (claimed.length + detected.length === 0) return labels.settle(holder)
+    const reason = claimed.length > 0 ? `${server} says so` : 'its result was searched'
+    return labels.raise(holder, { datasets: [...claimed, ...detected], reason, call: callFactsOf(call) })
+  }
+
+  #findRaise({ call, rules }: CallContext): LabelRaise | undefined {
+    const found = rules.findSensitivity(call)
+    const { server } = call.offer
+    const isUntrusted =
+      this.#options.labelSettings().untrusted && server !== BUILT_IN_SERVER && !this.#options.isTrusted(server)
+    if (found === undefined) {
+      if (!isUntrusted) return undefined
+      const reason = `${server} is not trusted: its text may hold instructions`
+      return { datasets: [UNTRUSTED_DATASET], reason, call: callFactsOf(call) }
+    }
+    const { dataset, reason, rule } = found
+    const datasets = isUntrusted ? [dataset, UNTRUSTED_DATASET] : [dataset]
+    return { datasets, reason, rule, call: callFactsOf(call) }
+  }
+}
+
+/**
+ * If only values of a schema that cannot carry a text come back, the sub-agent takes the label, and the session stays
+ * as it is. In a session that is private already, the sub-agent has at least that label.
+ */
+function pickHolder({ call, holder, rules }: CallContext): LabelHolder {
+  if (holder instanceof ChildSession || call.offer.kind !== 'tool') return holder
+  return returnsOnlyNarrowValues(rules.shaping.plan) ? new ChildSession(holder) : holder
+}
+
+const callFactsOf = ({ id, traceId, offer }: Call) => ({
+  call_id: id,
+  trace_id: traceId,
+  server: offer.server,
+  tool_name: offer.recordName,
+})
+
+/** The key in which a kit server names the private data of a session. */
+const PRIVATE_DATA = 'sallyport/private_data'
+
+const NO_DATASETS: readonly PrivateDataset[] = []
+const MAX_NAMED = 50
+const MAX_NAME_CHARS = 200
+
+/** Whatever cannot be read counts as the strictest. */
+function readClaimedDatasets(server: string, claims: JsonObject): readonly PrivateDataset[] {
+  const claim = claims[PRIVATE_DATA]
+  if (claim === undefined) return NO_DATASETS
+  const { sensitivity, datasets }: JsonObject = isJsonObject(claim) ? claim : {}
+  const all = { name: server, sensitivity: isSensitivity(sensitivity) ? sensitivity : HIGHEST_SENSITIVITY }
+  const named = Array.isArray(datasets) ? datasets.slice(0, MAX_NAMED).map((each) => readDataset(server, each)) : []
+  // The names are for people; the sensitivity is that of all of them.
+  return named.some((one) => one.sensitivity === all.sensitivity) ? named : [...named, all]
+}
+
+function readDataset(server: string, given: Json): PrivateDataset {
+  const { name, sensitivity }: JsonObject = isJsonObject(given) ? given : {}
+  const shown = typeof name === 'string' && name !== '' ? cutText(toPlainText(name), MAX_NAME_CHARS) : 'unnamed'
+  return { name: `${server}: ${shown}`, sensitivity: isSensitivity(sensitivity) ? sensitivity : HIGHEST_SENSITIVITY }
+}

@@ -1,0 +1,119 @@
+import {
+  isAtLeast,
+  isPrivate,
+  type Permission,
+  type PolicyValue,
+  quoteForShell,
+  quoteText,
+  type Step,
+  type Verdict,
+} from '@sallyport/core'
+import { reviewName } from '../../catalog/catalog.ts'
+import type { LabelSettings, PrivateRoute } from '../../config/config.ts'
+import { PUBLIC_LABEL, type SessionLabel } from '../../governance/governance.ts'
+import type { CallContext } from './call-context.ts'
+
+export interface LabelStepOptions {
+  readonly labelSettings: () => LabelSettings
+  /** `undefined`: calls of the server may send data anywhere. */
+  readonly privateRouteOf: (server: string) => PrivateRoute | undefined
+}
+
+const NO_LABEL: Verdict = Object.freeze({ outcome: 'allow', reason: 'the session has seen no private data' })
+
+/**
+ * A session that holds private data must not send it out: tools with CONNECT are refused. The isolated instance of the
+ * server, an allowed host, and a person who has read this one call can let it pass.
+ */
+export const labelStep = (options: LabelStepOptions): Step<CallContext> => ({
+  name: 'label',
+  evaluate: (subject) => (subject.label === PUBLIC_LABEL ? NO_LABEL : evaluate(subject, options)),
+})
+
+function evaluate(subject: CallContext, options: LabelStepOptions): Verdict {
+  const { label, rules, call, grant } = subject
+  const { privateFrom, untrusted } = options.labelSettings()
+  if (!isPrivate(label.sensitivity, privateFrom)) return allowed(`the session is ${label.sensitivity}`)
+  const { permission } = rules.policy
+  const isGranted = grant?.isForPrivateData === true
+  if (permission.value.includes('CONNECT')) {
+    const route = options.privateRouteOf(call.offer.server)
+    const isRouted =
+      route === 'isolated-instance' || (route === 'allowed-host' && !isAtLeast(label.sensitivity, 'SECRET'))
+    if (!isRouted) return isGranted ? approvedBy(subject) : refuse(subject, route)
+    if (untrusted && label.isUntrusted) return isGranted ? approvedBy(subject) : askAfterUntrusted(subject)
+    return allowed(
+      route === 'isolated-instance' ? 'it goes to the isolated instance' : 'its host may be reached with private data',
+    )
+  }
+  if (untrusted && label.isUntrusted && permission.value.includes('WRITE') && !isGranted)
+    return askAfterUntrusted(subject)
+  return allowed(`the session is ${label.sensitivity}, and the tool does not reach out`)
+}
+
+const verdicts = new Map<string, Verdict>()
+
+/** The same object each time, so that equal decisions can be cached. */
+function allowed(reason: string): Verdict {
+  const known = verdicts.get(reason)
+  if (known) return known
+  const verdict: Verdict = { outcome: 'allow', reason }
+  verdicts.set(reason, verdict)
+  return verdict
+}
+
+const approvedBy = ({ grant }: CallContext): Verdict => ({
+  outcome: 'allow',
+  reason: `${grant?.by} approved this one call of a private session`,
+})
+
+const MAX_SHOWN_NAMES = 3
+const MAX_SHOWN_CHARS = 60
+
+/** What the session has seen, for the model and for the person who is asked. */
+export function describeLabel({ sensitivity, datasets, problem }: SessionLabel): string {
+  if (problem !== undefined) return `counts as ${sensitivity}, because its label cannot be read`
+  const highest = datasets.filter((dataset) => dataset.sensitivity === sensitivity)
+  const names = highest.slice(0, MAX_SHOWN_NAMES).map(({ name }) => quoteText(name, MAX_SHOWN_CHARS))
+  const more = highest.length > MAX_SHOWN_NAMES ? ` and ${highest.length - MAX_SHOWN_NAMES} more` : ''
+  return `holds private data (${sensitivity}: ${names.join(', ')}${more})`
+}
+
+function refuse({ call, label, rules }: CallContext, route: PrivateRoute | undefined): Verdict {
+  const { server, name } = call.offer
+  const why = route === 'allowed-host' ? 'its host is allowed for CONFIDENTIAL data only' : 'it may reach out (CONNECT)'
+  const reason = `${name} of server ${server} was not called: ${why}, and this session ${describeLabel(label)}.`
+  return { outcome: 'ask', code: 'PRIVATE_SESSION', reason, ...ruleOf(rules.policy.permission) }
+}
+
+function askAfterUntrusted({ call, label, rules }: CallContext): Verdict {
+  const { server, name } = call.offer
+  const reason = `${name} of server ${server} needs a person: this session ${describeLabel(label)} and has also read untrusted text, which could have told it to make this call.`
+  return { outcome: 'ask', code: 'PRIVATE_SESSION', reason, ...ruleOf(rules.policy.permission) }
+}
+
+const ruleOf = ({ rule }: PolicyValue<readonly Permission[]>) => (rule ? { rule } : {})
+
+/** What can be done instead, for the error of a refused call. */
+export function describeRemedies({ call, label }: CallContext, approval: string | undefined): string {
+  const { server, kind } = call.offer
+  const remedies = [
+    ...(approval === undefined
+      ? []
+      : [
+          `a person can read and approve this one call (sallyport approvals approve ${approval}), then make the same call again`,
+        ]),
+    'continue with tools that do not reach out',
+    ...(isAtLeast(label.sensitivity, 'SECRET')
+      ? []
+      : [`the operator can allow the host of ${server} (sandbox.proxied.allow in config.yaml)`]),
+    `the operator can give ${server} an isolated instance (url_isolated)`,
+    ...(kind === 'tool'
+      ? [
+          `or, if this tool reaches out to nobody, write so in tools.yaml (${quoteForShell(reviewName(call.offer))}: permission: [READ])`,
+        ]
+      : []),
+    'or do this step in a new session that has not read private data',
+  ]
+  return `What can be done: ${remedies.join('; ')}.`
+}
