@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { promise } from './promises.ts'
-import { clientsOver, HttpReplay, recordingOf } from './recordings.ts'
+import { clientsOver, HttpReplay, readAnswer, recordingOf } from './recordings.ts'
 import { makePlace, REPOSITORY, type RunningGateway, runGateway } from './run-gateway.ts'
 
 type Json = Record<string, any>
@@ -50,12 +50,12 @@ describe(`${promise('AG-11')} what an agent sees with the token of a profile`, (
     for (const request of recording) {
       const response = await replay.say(request)
       const { id, method } = request.message ?? {}
-      if (id !== undefined && method !== 'subscriptions/listen') answers.set(method, (await response.json()) as Json)
+      if (id !== undefined && method !== 'subscriptions/listen') answers.set(method, await readAnswer(response))
     }
     expect(answers.get('tools/list')?.result.tools.map(({ name }: Json) => name)).toEqual(['everything_echo'])
     expect(answers.get('tools/call')?.result.content).toEqual([{ type: 'text', text: '{"message":"hi"}' }])
     const refused = await replay.say(callOf('everything_pid', recording.at(-1) ?? {}))
-    expect(JSON.stringify(await refused.json())).toContain(`The profile ${agentOf(client)}.reviewer`)
+    expect(JSON.stringify(await readAnswer(refused))).toContain(`The profile ${agentOf(client)}.reviewer`)
     replay.close()
   })
 })

@@ -22,6 +22,13 @@ export const readLines = (file: string): readonly Json[] =>
 export const recordingOf = (client: string, carrier: 'stdio' | 'http'): readonly Json[] =>
   readLines(join(RECORDINGS, `${client}.${carrier}.jsonl`))
 
+/** The message of an answer: plain JSON, or the last event of a stream for clients that name streams first. */
+export async function readAnswer(response: Response): Promise<Json> {
+  const text = await response.text()
+  const isStream = response.headers.get('content-type') === 'text/event-stream'
+  return JSON.parse(isStream ? text.slice(text.lastIndexOf('\ndata: ') + '\ndata: '.length) : text)
+}
+
 /** Sends what a client sent over HTTP, with a current credential and session. */
 export class HttpReplay {
   readonly #url: string

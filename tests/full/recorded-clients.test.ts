@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { eventually } from '../processes.ts'
 import { promise } from '../promises.ts'
-import { clientsOver, HttpReplay, readLines, recordingOf } from '../recordings.ts'
+import { clientsOver, HttpReplay, readAnswer, readLines, recordingOf } from '../recordings.ts'
 import { REPOSITORY, type RunningGateway, runGateway } from '../run-gateway.ts'
 import { openWindow, type StdioClient } from '../stdio-client.ts'
 
@@ -108,7 +108,9 @@ describe(`${promise('GW-16')} what an agent sends over HTTP`, () => {
       if (isStream) expect(response.headers.get('content-type')).toBe('text/event-stream')
       else if (method !== undefined && id === undefined) expect(await response.text()).toBe('')
       else if (id !== undefined) {
-        const answer = (await response.json()) as Json
+        const [preferred] = request.headers.accept.split(', ')
+        expect(response.headers.get('content-type')).toBe(preferred)
+        const answer = await readAnswer(response)
         expect(answer).toMatchObject({ id, result: expect.anything() })
         expectAnswerOfItsEra(request.message, answer)
       }

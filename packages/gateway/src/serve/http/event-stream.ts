@@ -57,6 +57,9 @@ function keepAlive(response: ServerResponse): void {
   if (!response.writableEnded) response.write(': still here\n\n')
 }
 
+/** A stream with nothing but the answer. */
+export const singleEvent = (answer: WireMessage): WireMessage => ['event: message\ndata: ', ...answer, '\n\n']
+
 export function writeEvent(response: ServerResponse, message: WireMessage, id?: string): void {
   const head = id === undefined ? 'event: message\ndata: ' : `id: ${id}\nevent: message\ndata: `
   const [text] = message

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import type { Reply } from '../rpc/client-request.ts'
 import { asLatin1, messageBytes, type WireMessage } from '../rpc/wire-message.ts'
 import { sendReply } from './node-response-writer.ts'
-import type { ResponseWriter } from './response-writer.ts'
+import type { AnswerType, ResponseWriter } from './response-writer.ts'
 
 /** Longer messages are written in pieces by node:http. */
 const MAX_JOINED_BYTES = 32_768
@@ -40,14 +40,17 @@ export class FastResponseWriter implements ResponseWriter {
     return this.#response
   }
 
-  send(reply: Reply, headers?: Readonly<Record<string, string>>): void {
+  send(reply: Reply, headers?: Readonly<Record<string, string>>, type: AnswerType = 'application/json'): void {
     if (this.isSpent) return
     const { status, message } = reply
     const bytes = messageBytes(message)
     if (this.#response || headers !== undefined || bytes > MAX_JOINED_BYTES)
-      return sendReply(this.open(), reply, headers)
+      return sendReply(this.open(), reply, { ...headers, 'content-type': type })
     this.#isSent = true
-    this.#socket.write(formatHead(status, bytes, this.#keepAliveSeconds) + joinPieces(message), 'latin1')
+    this.#socket.write(
+      `${formatHead(status, type, bytes)}keep-alive: timeout=${this.#keepAliveSeconds}\r\n\r\n${joinPieces(message)}`,
+      'latin1',
+    )
     this.#done()
   }
 
@@ -108,8 +111,8 @@ function formatDate(now: number): string {
   return dateLine
 }
 
-function formatHead(status: number, bytes: number, keepAliveSeconds: number): string {
-  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: application/json\r\ncontent-length: ${bytes}\r\ndate: ${formatDate(Date.now())}\r\nconnection: keep-alive\r\nkeep-alive: timeout=${keepAliveSeconds}\r\n\r\n`
+function formatHead(status: number, type: AnswerType, bytes: number): string {
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: ${type}\r\ncontent-length: ${bytes}\r\ndate: ${formatDate(Date.now())}\r\nconnection: keep-alive\r\n`
 }
 
 function joinPieces(message: WireMessage): string {

@@ -6,6 +6,8 @@ import { readBody } from '@sallyport/kit/http-intake'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { promise } from '../../../../../tests/promises.ts'
 import { deferred } from '../deferred.test-kit.ts'
+import { ReplayBudget } from '../legacy/replay-budget.ts'
+import { SessionStreams } from '../legacy/session-streams.ts'
 import { preserializedMessage, resultMessage } from '../rpc/wire-message.ts'
 import { beginEventStream } from './event-stream.ts'
 import { HttpConnections } from './http-connections.ts'
@@ -70,7 +72,8 @@ interface Asked {
 
 async function ask(port: number, { body = '{}', accept = 'application/json, text/event-stream' }: Asked = {}) {
   const response = await fetch(`http://127.0.0.1:${port}/mcp`, { method: 'POST', body, headers: { accept } })
-  return { status: response.status, type: response.headers.get('content-type'), text: await response.text() }
+  const [type, length] = ['content-type', 'content-length'].map((name) => response.headers.get(name))
+  return { status: response.status, type, length, text: await response.text() }
 }
 
 const ANSWER = { message: resultMessage(1, { text: 'grüße' }), status: 200 }
@@ -86,8 +89,38 @@ describe.each(READERS)('the answer to a POST that was read %s', (_reader, listen
   ])('is of the kind that the client names first: %s, with status %d', async (accept, status, type) => {
     const port = await listen((request, answer) => new HttpExchange(request, answer).reply({ ...ANSWER, status }))
     const answer = await ask(port, { accept })
-    expect(answer).toMatchObject({ status, type })
-    expect(answer.text).toContain('grüße')
+    const [message] = ANSWER.message
+    const text = type === 'text/event-stream' ? `event: message\ndata: ${message}\n\n` : message
+    // Complete with its first byte: a stream would have no length.
+    expect(answer).toEqual({ status, type, text, length: String(Buffer.byteLength(text as string)) })
+  })
+
+  it('is the only event of a stream, however many pieces it has', async () => {
+    for (const text of ['ü', 'ü'.repeat(200_000)]) {
+      const message = preserializedMessage(1, [Buffer.from(JSON.stringify({ text }))])
+      const port = await listen((request, answer) => new HttpExchange(request, answer).reply({ message, status: 200 }))
+      const answer = await ask(port, { accept: 'text/event-stream, application/json' })
+      expect(answer.type).toBe('text/event-stream')
+      expect(answer.text).toBe(`event: message\ndata: {"jsonrpc":"2.0","id":1,"result":{"text":"${text}"}}\n\n`)
+    }
+  })
+
+  it('can be resumed in a session, if the client prefers streams', async () => {
+    const streams = new SessionStreams({
+      sessionId: 'one',
+      protocolVersion: '2025-11-25',
+      budget: new ReplayBudget(),
+      now: Date.now,
+    })
+    const port = await listen((request, answer) =>
+      new HttpExchange(request, answer, { streams, requestId: 1 }).reply(ANSWER),
+    )
+    await ask(port)
+    expect(streams.bytes).toBe(0)
+    const { text } = await ask(port, { accept: 'text/event-stream, application/json' })
+    expect(text).toMatch(/^id: (\S+)-0\nretry: \d+\ndata: *\n\nid: \1-1\nevent: message\ndata: \{.*grüße/)
+    expect(streams.bytes).toBeGreaterThan(0)
+    streams.close()
   })
 
   it('is plain JSON if no notice comes before it, however many pieces it has', async () => {

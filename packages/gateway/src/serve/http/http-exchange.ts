@@ -4,7 +4,7 @@ import type { SessionStreams } from '../legacy/session-streams.ts'
 import type { Reply } from '../rpc/client-request.ts'
 import type { LongCall } from '../rpc/long-calls.ts'
 import { errorMessage, notificationMessage } from '../rpc/wire-message.ts'
-import { type EventStream, eventKindOf, openPlainStream } from './event-stream.ts'
+import { type EventStream, eventKindOf, openPlainStream, singleEvent } from './event-stream.ts'
 import type { ResponseWriter } from './response-writer.ts'
 
 /** The parts of a request that MCP needs, whichever parser read it. */
@@ -59,8 +59,11 @@ export class HttpExchange implements LongCall {
 
   reply({ message, status }: Reply, headers?: Readonly<Record<string, string>>): void {
     // An error of the transport has its own status, so it stays JSON.
-    if (status === 200 && prefersStream(this.#request)) this.#stream ??= this.#openStream()
+    const isEvent = status === 200 && prefersStream(this.#request)
+    if (isEvent && this.#resumption) this.#stream ??= this.#openStream()
     if (this.#stream) return this.#stream.finish(message)
+    // A stream that cannot be resumed costs no more than JSON if it is written at once.
+    if (isEvent) return this.#answer.send({ message: singleEvent(message), status }, headers, 'text/event-stream')
     this.#answer.send({ message, status }, headers)
   }
 

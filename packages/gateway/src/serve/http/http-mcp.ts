@@ -228,10 +228,14 @@ export class HttpMcp {
     return { exchange, session, request: prepared }
   }
 
-  async #initialize({ answer, principal }: AuthenticatedRequest, { id, params }: RequestMessage): Promise<void> {
+  async #initialize(
+    { request, answer, principal }: AuthenticatedRequest,
+    { id, params }: RequestMessage,
+  ): Promise<void> {
     const result = await this.#options.methods.initializeResult(principal, params.protocolVersion)
     const session = this.#options.sessions.open(principal, readHandshake(params, String(result.protocolVersion)))
-    answer.send({ message: resultMessage(id, result), status: 200 }, { 'mcp-session-id': session.id })
+    const reply = { message: resultMessage(id, result), status: 200 }
+    new HttpExchange(request, answer).reply(reply, { 'mcp-session-id': session.id })
   }
 
   #handleNotification(session: LegacySession, message: NotificationMessage, answer: ResponseWriter): undefined {

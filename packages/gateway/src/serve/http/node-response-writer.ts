@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Reply } from '../rpc/client-request.ts'
 import { asLatin1, messageBytes, type WireMessage } from '../rpc/wire-message.ts'
-import type { ResponseWriter } from './response-writer.ts'
+import type { AnswerType, ResponseWriter } from './response-writer.ts'
 
 /** The answer to a request that node:http read. */
 export class NodeResponseWriter implements ResponseWriter {
@@ -25,9 +25,9 @@ export class NodeResponseWriter implements ResponseWriter {
     return this.response.headersSent || this.response.destroyed
   }
 
-  send(reply: Reply, headers?: Readonly<Record<string, string>>): void {
+  send(reply: Reply, headers?: Readonly<Record<string, string>>, type: AnswerType = 'application/json'): void {
     if (this.isSpent) return
-    sendReply(this.response, reply, headers)
+    sendReply(this.response, reply, { ...headers, 'content-type': type })
     if (!this.#request.complete) drainBody(this.#request)
   }
 
@@ -47,11 +47,11 @@ export class NodeResponseWriter implements ResponseWriter {
 export function sendReply(
   response: ServerResponse,
   { message, status }: Reply,
-  headers?: Readonly<Record<string, string>>,
+  headers: Readonly<Record<string, string>>,
 ): void {
   const length = String(messageBytes(message))
   // An array is written directly; an object would be converted to an array first.
-  const head = ['content-type', 'application/json', 'content-length', length]
+  const head = ['content-length', length]
   for (const name in headers) head.push(name, headers[name] as string)
   response.writeHead(status, head)
   writePieces(response, message)
