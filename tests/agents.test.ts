@@ -157,7 +157,7 @@ describe('docs/agents.md', () => {
   it.each(ADAPTERS.map((adapter) => [adapter.id, adapter] as const))(
     'says of %s what its adapter says',
     (id, adapter) => {
-      const [files, launch, ...more] = rows.filter(([, cell]) => cell === `\`${id}\``)
+      const [files, launch, results, ...more] = rows.filter(([, cell]) => cell === `\`${id}\``)
       const keys = [adapter.toolFilter?.include, adapter.toolFilter?.exclude].filter((key) => key !== undefined)
       const filter = keys.map((key) => `\`${key}\``).join(', ') || (adapter.supportsMcp ? 'through the gateway' : '')
       expect(launch?.slice(2, 4)).toEqual([adapter.enforcement.level, filter])
@@ -165,6 +165,7 @@ describe('docs/agents.md', () => {
         .nativeFiles({ ...PLACE, home: '~', cwd: '' })
         .map(({ path }) => path.split('/').at(-1) ?? '')
       for (const name of named) expect(files?.join()).toContain(name.replace(/^(opencode|kilo)\.jsonc$/, '.jsonc'))
+      expect(results?.[2]).toMatch(adapter.supportsMcp ? new RegExp(`^${adapter.results.maxCharacters}\\b`) : /^$/)
       // The rest are its sources of servers, which have a test of their own.
       expect(more.filter(([, , , what]) => !/^(kept away|not started|\*\*stays\*\*): /.test(what ?? ''))).toEqual([])
     },
