@@ -78,7 +78,11 @@ describe.each(CLIENTS)(`${promise('GW-17')} %s`, (name) => {
     for (const server of SERVERS) expect(tools.map((tool) => tool.name)).toContain(`${server}_odd`)
     expect(await plain.listPrompts()).toMatchObject({ prompts: [{ name: 'legacy_say' }, { name: 'modern_say' }] })
     const { resources } = await plain.listResources()
-    expect(resources).toMatchObject([{ uri: 'odd:a', name: 'odd:a' }])
+    const second = 'sallyport+modern:odd:a'
+    expect(resources).toMatchObject([
+      { uri: 'odd:a', name: 'odd:a' },
+      { uri: second, name: second },
+    ])
     const { resourceTemplates } = await plain.listResourceTemplates()
     expect(resourceTemplates.map((template) => template.name)).toContain('odd-legacy:///{say}')
   })
