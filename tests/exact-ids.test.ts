@@ -5,7 +5,7 @@ import { promise } from './promises.ts'
 import { endProcess, type RunningGateway, runGateway } from './run-gateway.ts'
 import { openWindow } from './stdio-client.ts'
 
-const IDS = ['9007199254740993', '-9007199254740993', '1.5', '1e400', '123456789012345678901234567890']
+const IDS = ['9007199254740993', '-9007199254740993', '123456789012345678901234567890']
 const TOOL = 'one_trigger_long_running_operation'
 
 describe(`ids that a double does not represent (${promise('GW-21')})`, () => {
@@ -76,11 +76,13 @@ describe(`ids that a double does not represent (${promise('GW-21')})`, () => {
     expect(await answer.text()).toContain('"id":9007199254740993,')
   })
 
-  it('do not open the door for other numbers, duplicate keys or endless digits', async () => {
+  it('do not open the door for fractions, other numbers, duplicate keys or endless digits', async () => {
     for (const body of [
       '{"jsonrpc":"2.0","id":9007199254740993,"method":"ping","params":{"x":9007199254740993}}',
       '{"jsonrpc":"2.0","id":9007199254740993,"id":1,"method":"ping"}',
       `{"jsonrpc":"2.0","id":${'9'.repeat(257)},"method":"ping"}`,
+      '{"jsonrpc":"2.0","id":9007199254740993.5,"method":"ping"}',
+      '{"jsonrpc":"2.0","id":9007199254740993e1,"method":"ping"}',
       '{"jsonrpc":"2.0","id":[9007199254740993],"method":"ping"}',
     ])
       expect(await (await send(body)).text(), body.slice(0, 100)).toContain('"error"')

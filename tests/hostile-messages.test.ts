@@ -72,7 +72,6 @@ const misread: readonly (readonly [what: string, message: string | Buffer, code:
   ['a key twice deep inside', call('{"a":[{"b":{"c":[{"d":1,"d":1}]}}]}'), PARSE],
   ['1e400', call('{"a":1e400}'), PARSE],
   ['2^53 + 1', call('{"a":9007199254740993}'), PARSE],
-  ['the id 2^53 + 1', call('{}', '9007199254740993'), PARSE],
   ['the id 1.5', call('{}', '1.5'), REQUEST],
   ['the id 1e400', call('{}', '1e400'), PARSE],
   ['the id null', call('{}', 'null'), REQUEST],

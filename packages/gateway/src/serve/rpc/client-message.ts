@@ -64,7 +64,7 @@ function classify(message: JsonObject): ClientMessage | InvalidMessage {
   if (id === undefined && message.id !== undefined)
     return invalidMessage(
       'INVALID_REQUEST',
-      `"id" must be a number, or a string, of at most ${MAX_ID_LENGTH} characters.`,
+      `"id" must be an integer or a string, of at most ${MAX_ID_LENGTH} characters.`,
     )
   if (method === undefined) return classifyResponse(message)
   if (typeof method !== 'string' || method.length > MAX_METHOD_LENGTH)

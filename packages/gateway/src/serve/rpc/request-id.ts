@@ -1,32 +1,32 @@
 import { randomUUID } from 'node:crypto'
 import { isJsonObject, isObjectAt, type Json, type JsonObject, listMembers, META } from '@sallyport/core'
 
-/** The id of a request, or a progress token: as parsed, or an exact number, whose text is behind a mark. */
+/** The id of a request, or a progress token: as parsed, or an integer beyond 2^53, whose text is behind a mark. */
 export type RequestId = string | number
 
 /** No client can send a string with this beginning, because nobody else knows it. */
 const MARK = `number ${randomUUID()} `
 export const MAX_ID_LENGTH = 256
 
-/** A number that a double does not represent, or that is not an integer, as its text. It is printed without quotes. */
-const isExactNumber = (id: Json | undefined): id is string => typeof id === 'string' && id.startsWith(MARK)
+/** An integer that a double does not represent, as its text. It is printed without quotes. */
+const isExactInteger = (id: Json | undefined): id is string => typeof id === 'string' && id.startsWith(MARK)
 
-/** `undefined` if it cannot be the id of a request. */
+/** `undefined` if it cannot be the id of a request: MCP has strings and integers, and a fraction could be printed in several ways. */
 export function toRequestId(id: Json | undefined): RequestId | undefined {
-  if (typeof id === 'number') return Number.isSafeInteger(id) ? id : MARK + JSON.stringify(id)
+  if (typeof id === 'number') return Number.isSafeInteger(id) ? id : undefined
   return typeof id === 'string' && id.length <= MAX_ID_LENGTH ? id : undefined
 }
 
-/** The JSON of an id, with the text of an exact number. */
-export const printId = (id: Json): string => (isExactNumber(id) ? id.slice(MARK.length) : JSON.stringify(id))
+/** The JSON of an id, with the text of an exact integer. */
+export const printId = (id: Json): string => (isExactInteger(id) ? id.slice(MARK.length) : JSON.stringify(id))
 
-/** A notification as JSON, with the text of a progress token or subscription id that is an exact number. */
+/** A notification as JSON, with the text of a progress token or subscription id that is an exact integer. */
 export function printNotification(notification: JsonObject): string {
   const printed = JSON.stringify({ jsonrpc: '2.0', ...notification })
   const { params } = notification
   if (!isJsonObject(params)) return printed
   const ids = [params.progressToken, isJsonObject(params._meta) ? params._meta[META.subscriptionId] : undefined]
-  return ids.filter(isExactNumber).reduce((text, id) => text.replace(JSON.stringify(id), printId(id)), printed)
+  return ids.filter(isExactInteger).reduce((text, id) => text.replace(JSON.stringify(id), printId(id)), printed)
 }
 
 /** The members that a client chooses and gets back: in the message itself, in `params` and in its `_meta`. */
@@ -37,7 +37,7 @@ const ID_MEMBERS: Readonly<Record<string, readonly string[]>> = {
 }
 
 /**
- * The same message with ids and progress tokens as marked strings where JSON numbers cannot represent them; `undefined`
+ * The same message with ids and progress tokens as marked strings where they are integers that a double cannot represent; `undefined`
  * if there are none. The text is known to be valid JSON.
  */
 export function markExactIds(text: string): string | undefined {
@@ -70,7 +70,7 @@ function findExactIds(text: string, { at, place }: Place): NumberSpan[] {
   for (const { key, value, end } of listMembers(text, at)) {
     if (
       ID_MEMBERS[place]?.includes(key) &&
-      isInexactNumber(text.slice(value, Math.min(end, value + MAX_ID_LENGTH + 1)))
+      isInexactInteger(text.slice(value, Math.min(end, value + MAX_ID_LENGTH + 1)))
     )
       found.push({ start: value, end })
     else if (key === CHILDREN[place]) found.push(...findExactIds(text, { at: value, place: key }))
@@ -79,5 +79,5 @@ function findExactIds(text: string, { at, place }: Place): NumberSpan[] {
 }
 
 /** A longer text stays a number, and is refused like every other that JSON does not represent. */
-const isInexactNumber = (token: string): boolean =>
-  /^-?\d[\d.eE+-]*$/.test(token) && token.length <= MAX_ID_LENGTH && !Number.isSafeInteger(Number(token))
+const isInexactInteger = (token: string): boolean =>
+  /^-?\d+$/.test(token) && token.length <= MAX_ID_LENGTH && !Number.isSafeInteger(Number(token))
