@@ -82,7 +82,7 @@ describe(`ids that a double does not represent (${promise('GW-21')})`, () => {
       '{"jsonrpc":"2.0","id":9007199254740993,"id":1,"method":"ping"}',
       `{"jsonrpc":"2.0","id":${'9'.repeat(257)},"method":"ping"}`,
       '{"jsonrpc":"2.0","id":9007199254740993.5,"method":"ping"}',
-      '{"jsonrpc":"2.0","id":9007199254740993e1,"method":"ping"}',
+      '{"jsonrpc":"2.0","id":1e400,"method":"ping"}',
       '{"jsonrpc":"2.0","id":[9007199254740993],"method":"ping"}',
     ])
       expect(await (await send(body)).text(), body.slice(0, 100)).toContain('"error"')
