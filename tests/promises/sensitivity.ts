@@ -11,6 +11,10 @@ export const SENSITIVITY_PROMISES = {
     state: 'partial',
     missing: 'detectors in results',
   },
+  'SEN-3': {
+    text: 'Nothing lowers a label: a session ends, and the next one starts PUBLIC; an operator can end one, and that is recorded',
+    state: 'built',
+  },
   'SEN-5': {
     text: 'After that, calls that reach out are refused before they are sent, except to isolated instances and allowed hosts',
     state: 'partial',

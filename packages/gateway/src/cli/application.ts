@@ -29,6 +29,7 @@ const LOADERS: Readonly<Record<string, () => Promise<Target>>> = {
   explain: async () => (await import('./commands/explain.ts')).explainCommand,
   replay: async () => (await import('./commands/replay.ts')).replayCommand,
   approvals: async () => (await import('./commands/approvals.ts')).approvalsCommands,
+  sessions: async () => (await import('./commands/sessions.ts')).sessionCommands,
   mode: async () => (await import('./commands/mode.ts')).modeCommand,
   panic: async () => (await import('./commands/panic.ts')).panicCommand,
   token: async () => (await import('./commands/token.ts')).tokenCommands,

@@ -21,6 +21,7 @@ import { readBearerToken, standingPrincipal, watchToken } from '../sessions/sess
 import type { GatewayStats } from '../telemetry/telemetry.ts'
 import { VERSION } from '../version.ts'
 import type { Gateway } from './gateway.ts'
+import { createSessionControl } from './session-control.ts'
 
 export interface PortOptions {
   readonly host: string
@@ -88,8 +89,10 @@ export class EntryPoints {
       authenticator: () => this.#gateway.gatekeeper.authenticatorFor(policy),
       failures: this.#gateway.failures,
       admin: this.#admin,
-      narrow: (principal, agent, variant) =>
-        narrowPrincipal(this.#gateway.settings.profiles, principal, { agent, variant }),
+      narrow: (principal, profile) => {
+        const own = this.#gateway.ended.renew(principal)
+        return profile === undefined ? own : narrowPrincipal(this.#gateway.settings.profiles, own, profile)
+      },
       watch: (authorization, onEnd) => this.#watchToken(authorization, onEnd),
       readiness: () => this.#gateway.readiness,
       onBug: this.#onBug,
@@ -150,10 +153,10 @@ export class EntryPoints {
   }
 
   #principalOf(authorization: string | undefined): Principal | undefined {
-    if (authorization === undefined) return standingPrincipal('agent')
+    if (authorization === undefined) return this.#gateway.ended.renew(standingPrincipal('agent'))
     const principal = this.#gateway.tokens.verify(readBearerToken(authorization))?.principal
     // Line connections carry MCP only: a token of an operator, which is for the admin plane, is not accepted here.
-    return principal?.role === 'agent' ? principal : undefined
+    return principal?.role === 'agent' ? this.#gateway.ended.renew(principal) : undefined
   }
 
   /** Only local tokens are watched: a JWT cannot be revoked. */
@@ -266,6 +269,11 @@ export function createAdminContext(gateway: Gateway, urls: () => readonly string
     },
     urls,
     record: (event) => gateway.record(event),
+    control: createSessionControl({
+      ...{ state, labels: governance.labels, records: store.labels, ended: gateway.ended },
+      record: (event) => governance.recordSynced(event),
+    }),
+    renewSession: (principal) => gateway.ended.renew(principal),
     metrics: (accept) => gateway.telemetry.expose(() => collectStats(gateway), accept),
   }
 }

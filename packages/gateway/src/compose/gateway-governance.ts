@@ -97,7 +97,7 @@ export class GatewayGovernance {
     this.modes = openModeWatch({ state, log: store.log, settings, onWarning: onWarning })
     this.labels = new SessionLabels({
       records: store.labels,
-      record: (event) => this.#recordSynced(event),
+      record: (event) => this.recordSynced(event),
       onWarning,
     })
     this.tools = this.#openTools()
@@ -259,14 +259,14 @@ export class GatewayGovernance {
       heldBack: () => settings().servers.flatMap(heldBackReason),
       findUnmatched: () => this.#findUnmatched(),
       findPresetProblem: (wanted) => findPresetProblem(wanted, settings().context.presets),
-      record: (event) => this.#recordSynced(event),
+      record: (event) => this.recordSynced(event),
       now: () => new Date(),
     })
   }
 
   #createApprovalChannels(): ApprovalChannels {
     const { tools, rules, argumentsToRecord } = this
-    const record = (event: SallyportEvent): Promise<void> => this.#recordSynced(event)
+    const record = (event: SallyportEvent): Promise<void> => this.recordSynced(event)
     return new ApprovalChannels({ ...this.#options, tools, rules, argumentsToRecord, record })
   }
 
@@ -309,7 +309,7 @@ export class GatewayGovernance {
   }
 
   /** The event is on disk when this resolves: approvals take effect only after that. */
-  async #recordSynced(event: SallyportEvent): Promise<void> {
+  async recordSynced(event: SallyportEvent): Promise<void> {
     const { log } = this.#options.store
     log.append(event)
     await log.sync()

@@ -1,5 +1,4 @@
 import { join } from 'node:path'
-import { isDeepStrictEqual } from 'node:util'
 import { BUILT_IN_SERVER, messageOf, type SallyportEvent, toVisibleText } from '@sallyport/core'
 import type { McpServer } from '@sallyport/kit'
 import { BodyBudget } from '@sallyport/kit/http-intake'
@@ -20,6 +19,7 @@ import {
   CredentialFailures,
   type CurrentAuthenticators,
   createLogins,
+  EndedSessions,
   type LocalTokens,
   type Logins,
 } from '../sessions/sessions.ts'
@@ -43,6 +43,7 @@ import { VERSION } from '../version.ts'
 import { AuditHealth } from './audit-health.ts'
 import { createDecisionParts, type DecisionParts } from './decision-parts.ts'
 import { GatewayGovernance } from './gateway-governance.ts'
+import { differOnlyInProfiles, findFixedChanges, listChangedProfiles } from './settings-changes.ts'
 
 /** Warnings that are shown for one server at a time. */
 const MAX_WARNINGS = 10
@@ -67,6 +68,7 @@ export class Gateway {
   readonly bodies: ServingParts['bodies']
   readonly tokens: LocalTokens
   readonly gatekeeper: CurrentAuthenticators
+  readonly ended: EndedSessions
   readonly logins: Logins
   readonly audit: AuditHealth
   readonly failures = new CredentialFailures({ report: (event) => this.#reportRefusedCredentials(event) })
@@ -95,6 +97,7 @@ export class Gateway {
     this.store = parts.store
     this.tokens = opened.tokens
     this.gatekeeper = opened.gatekeeper
+    this.ended = new EndedSessions({ state: parts.state, onWarning: parts.onWarning })
     this.builtIns = opened.builtIns
     this.telemetry = opened.telemetry
     this.logins = createLogins()
@@ -382,38 +385,6 @@ export class Gateway {
   #serverOrder(): readonly string[] {
     return [...this.#inProcess, ...this.#settings.servers.filter(({ enabled }) => enabled).map(({ id }) => id)]
   }
-}
-
-/** Settings that ports and telemetry read only when they open, by their config keys. */
-const FIXED_AT_START: Readonly<Record<string, (settings: Settings) => unknown>> = {
-  'gateway.host': ({ gateway }) => gateway.host,
-  'gateway.port': ({ gateway }) => gateway.port,
-  'gateway.allowed_hosts': ({ gateway }) => gateway.allowedHosts,
-  'gateway.allowed_origins': ({ gateway }) => gateway.allowedOrigins,
-  telemetry: ({ telemetry }) => telemetry,
-}
-
-/** The changed settings that a running gateway cannot apply. */
-function findFixedChanges(before: Settings, after: Settings): readonly string[] {
-  const changed = Object.entries(FIXED_AT_START).filter(
-    ([, valueIn]) => JSON.stringify(valueIn(before)) !== JSON.stringify(valueIn(after)),
-  )
-  return changed.map(([key]) => key)
-}
-
-/** Whether everything except profiles.json is unchanged. */
-function differOnlyInProfiles(before: Settings, after: Settings): boolean {
-  return isDeepStrictEqual({ ...before, profiles: undefined }, { ...after, profiles: undefined })
-}
-
-/** The names of profiles that were added, removed or changed. Their source location does not matter. */
-function listChangedProfiles(before: Profiles, after: Profiles): readonly string[] {
-  const contentOf = (profiles: Profiles, name: string): unknown => {
-    const profile = profiles.get(name)
-    return profile && { ...profile, location: undefined }
-  }
-  const names = new Set([...before.keys(), ...after.keys()])
-  return [...names].filter((name) => !isDeepStrictEqual(contentOf(before, name), contentOf(after, name))).sort()
 }
 
 /** The stack of an error, for whoever fixes the bug. */

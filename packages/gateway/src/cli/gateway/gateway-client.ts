@@ -1,4 +1,4 @@
-import { isJsonObject, type Mode, type RiskLevel, SallyportError } from '@sallyport/core'
+import { isJsonObject, type Mode, type RiskLevel, SallyportError, type Sensitivity } from '@sallyport/core'
 import type {
   AnsweredApproval,
   ApprovalView,
@@ -13,6 +13,7 @@ import type {
   Savings,
   SavingsBy,
   ServerView,
+  SessionView,
   Status,
   TokenView,
   ToolDetail,
@@ -36,6 +37,7 @@ export type {
   Savings,
   SavingsBy,
   ServerView,
+  SessionView,
   Status,
   TokenView,
   ToolDetail,
@@ -50,6 +52,12 @@ export interface ToolCallRequest {
   readonly dryRun: boolean
   /** The trace id under which the call is recorded. */
   readonly trace: string
+}
+
+/** A session by its name. */
+interface NamedSession {
+  readonly session: string
+  readonly user?: string
 }
 
 /** A call for which a decision was made, whatever its result. */
@@ -227,6 +235,26 @@ export class GatewayClient {
   answerApproval(id: string, reply: ApprovalReply): Promise<AnsweredApproval> {
     const path = `/api/approvals/${encodeURIComponent(id)}`
     return this.#request({ method: 'POST', path, body: JSON.stringify({ ...reply, via: 'cli' }) })
+  }
+
+  async sessions(): Promise<readonly SessionView[]> {
+    return (await this.#request<{ sessions: SessionView[] }>({ method: 'GET', path: '/api/sessions' })).sessions
+  }
+
+  raiseSession(
+    named: NamedSession & { readonly sensitivity: Sensitivity; readonly why?: string },
+  ): Promise<SessionView> {
+    return this.#request({
+      method: 'POST',
+      path: '/api/sessions/raise',
+      body: JSON.stringify({ ...named, via: 'cli' }),
+    })
+  }
+
+  endSession(
+    named: NamedSession & { readonly purge: boolean },
+  ): Promise<{ readonly ended: SessionView; readonly next: string }> {
+    return this.#request({ method: 'POST', path: '/api/sessions/end', body: JSON.stringify({ ...named, via: 'cli' }) })
   }
 
   async tokens(): Promise<readonly TokenView[]> {

@@ -1,9 +1,10 @@
 import { quoteText, SallyportError, type SallyportEvent } from '@sallyport/core'
+import { createSessionControl } from '../../compose/session-control.ts'
 import { DEFAULT_SETTINGS, prepareState } from '../../config/config.ts'
-import { type ModeState, openModeState } from '../../governance/governance.ts'
+import { type ModeState, openModeState, SessionLabels } from '../../governance/governance.ts'
 import { createApi } from '../../serve/api/api.ts'
 import { createIds } from '../../serve/serve.ts'
-import { type LocalTokens, openLocalTokens, standingPrincipal } from '../../sessions/sessions.ts'
+import { EndedSessions, type LocalTokens, openLocalTokens, standingPrincipal } from '../../sessions/sessions.ts'
 import { type EventLog, lockState, openStore, type Store } from '../../store/store.ts'
 import { VERSION } from '../../version.ts'
 import type { CliContext } from '../cli-context.ts'
@@ -26,7 +27,7 @@ export async function openOfflineRecords({ process }: CliContext, state: string)
   try {
     store = openStore({ state, durability: 'process' })
     const tokens = await openLocalTokens({ state, onWarning })
-    const parts = { store, tokens, mode: openMode(state, store.log, onWarning), lock }
+    const parts = { state, onWarning, store, tokens, mode: openMode(state, store.log, onWarning), lock }
     return { client: createClient(parts), close: () => closeAll(parts) }
   } catch (error) {
     await store?.close()
@@ -36,6 +37,8 @@ export async function openOfflineRecords({ process }: CliContext, state: string)
 }
 
 interface Parts {
+  readonly state: string
+  readonly onWarning: (text: string) => void
   readonly store: Store
   readonly tokens: LocalTokens
   readonly mode: ModeState
@@ -51,7 +54,7 @@ function openMode(state: string, log: EventLog, onWarning: (text: string) => voi
 }
 
 type ApiContext = Parameters<typeof createApi>[0]
-type OfflineParts = 'version' | 'settings' | 'store' | 'tokens' | 'mode' | 'approving' | 'ids' | 'record'
+type OfflineParts = 'version' | 'settings' | 'store' | 'tokens' | 'mode' | 'approving' | 'ids' | 'record' | 'control'
 
 /** Without a running gateway no call waits. */
 const NO_APPROVALS: ApiContext['approving'] = {
@@ -67,7 +70,13 @@ function unknownApproval(id: string): never {
 }
 
 /** Only the routes for records, tokens, approvals and the mode are used here; they need no other part of a gateway. */
-function createClient({ store, tokens, mode }: Parts): GatewayClient {
+function createClient({ state, store, tokens, mode, onWarning }: Parts): GatewayClient {
+  const record = async (event: SallyportEvent): Promise<void> => {
+    store.log.append(event)
+    await store.log.sync()
+  }
+  const labels = new SessionLabels({ records: store.labels, record, onWarning })
+  const ended = new EndedSessions({ state, onWarning })
   const context: Pick<ApiContext, OfflineParts> = {
     version: VERSION,
     settings: DEFAULT_SETTINGS,
@@ -77,6 +86,7 @@ function createClient({ store, tokens, mode }: Parts): GatewayClient {
     approving: NO_APPROVALS,
     ids: createIds(),
     record: (event) => store.log.append(event),
+    control: createSessionControl({ state, labels, records: store.labels, ended, record }),
   }
   return new GatewayClient(createLocalTransport(createApi(context as ApiContext), standingPrincipal('operator')))
 }

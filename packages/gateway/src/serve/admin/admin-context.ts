@@ -1,4 +1,4 @@
-import { type Mode, NEXT_MODES, type SallyportEvent } from '@sallyport/core'
+import { type Mode, NEXT_MODES, type Principal, type SallyportEvent } from '@sallyport/core'
 import type { BodyBudget } from '@sallyport/kit/http-intake'
 import type { Catalog } from '../../catalog/catalog.ts'
 import type { Home, ProfilesEditor, Settings } from '../../config/config.ts'
@@ -17,6 +17,7 @@ import type { Exposition } from '../../telemetry/telemetry.ts'
 import type { Fleet } from '../../upstream/upstream.ts'
 import type { LegacySessions } from '../legacy/legacy-sessions.ts'
 import type { Ids } from '../rpc/ids.ts'
+import type { SessionControl } from './session-control.ts'
 
 /** Calls that wait for a person, and what an answer would do. */
 export interface ApprovalContext {
@@ -49,6 +50,9 @@ export interface AdminContext {
   readonly review: ToolReview
   readonly profiles: ProfilesEditor
   readonly ids: Ids
+  readonly control: SessionControl
+  /** The operator's own calls, in the session that they belong to now. */
+  renewSession(principal: Principal): Principal
   /** Where clients reach it over HTTP. */
   urls(): readonly string[]
   record(event: SallyportEvent): void

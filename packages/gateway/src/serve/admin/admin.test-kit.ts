@@ -7,6 +7,7 @@ import type { Principal } from '@sallyport/core'
 import { onTestFinished } from 'vitest'
 import type { Gateway } from '../../compose/gateway.ts'
 import { openGateway } from '../../compose/open-gateway.ts'
+import { createSessionControl } from '../../compose/session-control.ts'
 import { type Home, loadSettings, narrowPrincipal, ProfilesEditor } from '../../config/config.ts'
 import { readStandingToken } from '../../sessions/local-tokens.test-kit.ts'
 import type { CredentialPolicy } from '../../sessions/sessions.ts'
@@ -79,7 +80,8 @@ export async function openAdminTestGateway(policy: CredentialPolicy = 'required'
     authenticator: () => gateway.gatekeeper.authenticatorFor(policy),
     failures: gateway.failures,
     admin: createAdmin(context),
-    narrow: (principal, agent, variant) => narrowPrincipal(gateway.settings.profiles, principal, { agent, variant }),
+    narrow: (principal, profile) =>
+      profile === undefined ? principal : narrowPrincipal(gateway.settings.profiles, principal, profile),
     watch: () => () => {},
     readiness: () => 'ready',
     onBug: (error) => String(error),
@@ -137,6 +139,11 @@ function buildContext(gateway: Gateway, urls: readonly string[]): AdminContext {
     },
     urls: () => urls,
     record: (event) => gateway.record(event),
+    control: createSessionControl({
+      ...{ state, labels: governance.labels, records: store.labels, ended: gateway.ended },
+      record: (event) => governance.recordSynced(event),
+    }),
+    renewSession: (principal) => gateway.ended.renew(principal),
     metrics: () => undefined,
   }
 }

@@ -21,6 +21,7 @@ import { profileRoutes } from './profiles.ts'
 import { type ApiEnv, createRoutes, jsonResponse, PROBLEM_RESPONSES, requireOperator } from './routes.ts'
 import { savingsRoutes } from './savings.ts'
 import { serverRoutes } from './servers.ts'
+import { sessionRoutes } from './sessions.ts'
 import { statusRoutes } from './status.ts'
 import { strictBody } from './strict-body.ts'
 import { tokenRoutes } from './tokens.ts'
@@ -37,6 +38,7 @@ export type { ChangedMode, ModeView } from './mode.ts'
 export type { OfferDetail, OfferView } from './offers.ts'
 export type { Savings, SavingsBy } from './savings.ts'
 export type { ServerView } from './servers.ts'
+export type { SessionView } from './sessions.ts'
 export type { Status } from './status.ts'
 export type { TokenView } from './tokens.ts'
 export type { ToolDetail, ToolView } from './tools.ts'
@@ -72,6 +74,7 @@ export function createApi(context: AdminContext) {
     .route('/api', explainRoutes(context))
     .route('/api', savingsRoutes(context))
     .route('/api', tokenRoutes(context))
+    .route('/api', sessionRoutes(context))
     .route('/api', modeRoutes(context))
     .route('/api', approvalRoutes(context))
     .route('/api', loginLinkRoutes(context))

@@ -68,7 +68,7 @@ async function buildCall(context: AdminContext, c: Context<ApiEnv>, input: z.inf
   return {
     id: context.ids.callId(),
     traceId: parseTraceId(c.req.header('traceparent')) ?? context.ids.traceId(),
-    principal: impersonate(requireOperator(c.env), input.as),
+    principal: impersonate(context.renewSession(requireOperator(c.env)), input.as),
     method: 'tools/call',
     offer,
     params: { name: offer.name, arguments: (input.arguments ?? {}) as JsonObject },

@@ -31,7 +31,11 @@ export interface Routes {
   /** The admin plane. It checks the caller's role itself, because browsers send a cookie. */
   readonly admin: (request: IncomingMessage, response: ServerResponse, bearer: Principal | undefined) => Promise<void>
   /** The principal on a path that names a profile, or why the caller may not use that profile. */
-  readonly narrow: (principal: Principal, agent: string, variant: string) => Principal | SallyportError
+  /** The caller in the session that it belongs to now, limited to a profile if its URL names one. */
+  readonly narrow: (
+    principal: Principal,
+    profile?: { readonly agent: string; readonly variant: string },
+  ) => Principal | SallyportError
   readonly watch: WatchCredential
   readonly readiness: () => Readiness
   readonly onBug: (error: unknown, where: string) => string
@@ -186,11 +190,11 @@ const challengeHeaders = ({ challenge }: Refusal): Readonly<Record<string, strin
 
 /** `/mcp/<agent>.<variant>` narrows the principal to a profile. */
 function narrowToProfile(principal: Principal, path: string, { narrow }: Routes): Principal | SallyportError {
-  if (path === '/mcp') return principal
+  if (path === '/mcp') return narrow(principal)
   const match = /^\/mcp\/([a-z0-9-]{1,64})\.([A-Za-z0-9_-]{1,64})$/.exec(path)
   if (!match) return new SallyportError('ROUTE_UNKNOWN', 'The path must be /mcp or /mcp/<agent>.<variant>.')
   const [, agent = '', variant = ''] = match
-  return narrow(principal, agent, variant)
+  return narrow(principal, { agent, variant })
 }
 
 export function pathOf(request: Pick<IncomingMessage, 'url'>): string {

@@ -1,0 +1,77 @@
+import { readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { quoteText, SallyportError, type SallyportEvent, toOwnerKey } from '@sallyport/core'
+import { ownerFolder } from '@sallyport/kit'
+import type { LabelledSession, SessionLabels } from '../governance/governance.ts'
+import type { SessionControl, SessionFacts, SessionName } from '../serve/serve.ts'
+import type { EndedSessions } from '../sessions/sessions.ts'
+import type { LabelRecords, SessionOwner } from '../store/store.ts'
+
+export interface SessionControlOptions {
+  readonly state: string
+  readonly labels: SessionLabels
+  readonly records: LabelRecords
+  readonly ended: EndedSessions
+  /** Resolves when the event is on disk. */
+  readonly record: (event: SallyportEvent) => Promise<void>
+}
+
+/** What an operator sees of sessions, and does with them. */
+export function createSessionControl(options: SessionControlOptions): SessionControl {
+  const { labels, records, ended, record } = options
+  const list = (): readonly SessionFacts[] => mergeSessions(labels, records)
+  return {
+    list,
+    async raise(name, sensitivity, { why, ...by }) {
+      const owner = findSession(list(), name)
+      const session = await labels.load({ ...owner, role: 'agent' })
+      const dataset = { name: 'said by an operator', sensitivity }
+      await labels.raise(session, { datasets: [dataset], reason: why ?? 'an operator raised it', by })
+      return findSession(list(), owner)
+    },
+    async end(name, { isPurged, ...by }) {
+      const found = findSession(list(), name)
+      const { user, session, sensitivity } = found
+      await record({ type: 'SESSION_ENDED', user, session, sensitivity, purged: isPurged, ...by })
+      const next = await ended.end(found)
+      if (isPurged) await removeData(options.state, found)
+      return { ended: found, next }
+    },
+  }
+}
+
+/** The sessions that have called since the start, and those that are remembered because they have a label. */
+function mergeSessions(labels: SessionLabels, records: LabelRecords): readonly SessionFacts[] {
+  const found = new Map<string, SessionFacts>()
+  for (const { raised, ...record } of records.list())
+    found.set(toOwnerKey(record), { ...record, untrusted: false, datasets: [], raised: new Date(raised) })
+  for (const session of labels.known) found.set(toOwnerKey(session.owner), factsOf(session))
+  return [...found.values()].sort((one, other) => (one.session < other.session ? -1 : 1))
+}
+
+function factsOf({ owner, current, since, raisedAt }: LabelledSession): SessionFacts {
+  const { sensitivity, isUntrusted, datasets, problem } = current
+  return { ...owner, sensitivity, untrusted: isUntrusted, datasets, since, raised: raisedAt, problem }
+}
+
+/** A name without its user must be that of one session. */
+function findSession(all: readonly SessionFacts[], { user, session }: SessionName): SessionFacts {
+  const found = all.filter((one) => one.session === session && (user === undefined || one.user === user))
+  const [only, other] = found
+  if (only !== undefined && other === undefined) return only
+  if (only === undefined)
+    throw new SallyportError('SESSION_MISSING', `There is no session ${quoteText(session, 100)}.`, {
+      hint: '`sallyport sessions` lists those that have called since the start or have a label.',
+    })
+  const users = found.map((one) => one.user).join(', ')
+  throw new SallyportError('NAME_AMBIGUOUS', `The session ${quoteText(session, 100)} exists for ${users}.`, {
+    hint: 'Name one of them with --user.',
+  })
+}
+
+async function removeData(state: string, { user, session }: SessionOwner): Promise<void> {
+  const folder = ownerFolder(join(state, 'workspaces'), user, session)
+  // The folder itself stays: an open connection of the session may still store something in it.
+  const names = await readdir(folder).catch(() => [])
+  await Promise.all(names.map((name) => rm(join(folder, name), { recursive: true, force: true })))
+}

@@ -1,0 +1,43 @@
+import type { Sensitivity } from '@sallyport/core'
+
+/** A session by its name; with the user, if several users have one of that name. */
+export interface SessionName {
+  readonly user?: string | undefined
+  readonly session: string
+}
+
+/** What is known of a session. */
+export interface SessionFacts {
+  readonly user: string
+  readonly session: string
+  /** The agent and profile that called first, or that raised the label last. */
+  readonly agent: string
+  readonly profile: string
+  readonly sensitivity: Sensitivity
+  readonly untrusted: boolean
+  /** What it has seen; empty for a session that has not called since the start. */
+  readonly datasets: readonly { readonly name: string; readonly sensitivity: Sensitivity }[]
+  readonly since?: Date | undefined
+  readonly raised?: Date | undefined
+  readonly problem?: string | undefined
+}
+
+interface ActedBy {
+  readonly by: string
+  readonly via: string
+}
+
+/** What an operator can do with sessions. Errors: SESSION_MISSING, NAME_AMBIGUOUS. */
+export interface SessionControl {
+  list(): readonly SessionFacts[]
+  raise(
+    name: SessionName,
+    sensitivity: Sensitivity,
+    why: ActedBy & { readonly why?: string | undefined },
+  ): Promise<SessionFacts>
+  /** Resolves to the session that ended, and the name of the next one of the same credential. */
+  end(
+    name: SessionName,
+    how: ActedBy & { readonly isPurged: boolean },
+  ): Promise<{ readonly ended: SessionFacts; readonly next: string }>
+}
