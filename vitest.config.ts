@@ -14,8 +14,10 @@ const leftOut = LEFT_OUT[process.env.SALLYPORT_TESTS ?? 'short'] ?? []
 export default defineConfig({
   test: {
     globalSetup: 'tests/leftovers.ts',
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // A busy machine is slow, which is not an error: what waits for an event waits as long as a test may take.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    expect: { poll: { timeout: 50_000, interval: 20 } },
     pool: 'forks',
     // Most tests wait for processes of their own: more workers than this and they wait for each other.
     maxWorkers: 2,

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { eventually, processesWith } from './processes.ts'
 
 /** How long processes that are being ended may take. */
-const TIMEOUT_MS = 10_000
+const TIMEOUT_MS = 50_000
 
 /**
  * Marks every process that the tests start, as a gateway above them would, and fails the run if one outlives it.

@@ -25,7 +25,7 @@ function hasText(pid: number, text: string): boolean {
 export async function eventually<Value>(
   read: () => Value | Promise<Value>,
   isRight: (value: Value) => boolean,
-  timeoutMs = 20_000,
+  timeoutMs = 50_000,
 ): Promise<Value> {
   const until = Date.now() + timeoutMs
   for (;;) {

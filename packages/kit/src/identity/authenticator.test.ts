@@ -154,7 +154,7 @@ it('a key set that hangs delays only its own tokens, and is fetched once', async
   const authenticator = createAuthenticator({ auth: { jwt }, now: () => START })
   const headers = { authorization: `Bearer ${await sign(key, CLAIMS)}` }
   const waiting = Promise.all(Array.from({ length: 50 }, () => authenticator.authenticate(headers)))
-  await vi.waitFor(() => expect(asked).toHaveLength(1))
+  await expect.poll(() => asked).toHaveLength(1)
   expect(await authenticator.authenticate({})).toMatchObject({ status: 401 })
   asked[0]?.()
   expect(new Set(await waiting).size).toBe(1)

@@ -1,6 +1,6 @@
 import { request } from 'node:http'
 import type { LoggedEvent } from '@sallyport/core'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { eventually } from '../../../../../tests/processes.ts'
 import { type AdminTestGateway, openAdminTestGateway } from '../admin/admin.test-kit.ts'
 
@@ -128,5 +128,5 @@ it('a client that disconnects cancels its call', async () => {
   await started
   outgoing.destroy()
   expect(await failed).toMatchObject({ error: 'CALL_CANCELLED', tool_name: 'mcp__hostile__hang' })
-  await vi.waitFor(() => expect(admin.gateway.gauge.inFlight).toBe(0))
+  await expect.poll(() => admin.gateway.gauge.inFlight).toBe(0)
 })

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../../tests/promises.ts'
 import { deferred } from '../deferred.test-kit.ts'
 import { ResumableStream } from '../legacy/resumable-stream.ts'
@@ -44,7 +44,7 @@ describe(`the answer to a request that arrived in one piece (${promise('GW-23')}
       await client.answers(time)
     }
     expect(await client.answers(2)).toEqual([{ whole: '1' }, { whole: '2' }])
-    await vi.waitFor(() => expect(events).toEqual(['finish', 'close', 'finish', 'close']))
+    await expect.poll(() => events).toEqual(['finish', 'close', 'finish', 'close'])
   })
 
   it('emits `finish` to all listeners before `close`', async () => {
@@ -80,7 +80,7 @@ describe(`the answer to a request that arrived in one piece (${promise('GW-23')}
     const client = await dial()
     client.socket.write(post('x'))
     await client.answers(1)
-    await vi.waitFor(() => expect(resumable.connection).toBeUndefined())
+    await expect.poll(() => resumable.connection).toBeUndefined()
     expect(resumable.isDelivered).toBe(true)
   })
 
@@ -94,7 +94,7 @@ describe(`the answer to a request that arrived in one piece (${promise('GW-23')}
     client.socket.write(post('x'))
     const response = await late.promise
     response.end()
-    await vi.waitFor(() => expect(response.destroyed).toBe(true))
+    await expect.poll(() => response.destroyed).toBe(true)
     expect(served.timeout).toBe(0)
   })
 
@@ -111,7 +111,7 @@ describe(`the answer to a request that arrived in one piece (${promise('GW-23')}
       client.socket.write(post(time % 2 ? 'plain' : 'stream'))
       await client.answers(time)
     }
-    await vi.waitFor(() => expect(listenersOf(served)).toEqual(before))
+    await expect.poll(() => listenersOf(served)).toEqual(before)
   })
 
   it('is not sent over a connection that was ended', async () => {

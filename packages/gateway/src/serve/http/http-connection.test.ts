@@ -21,7 +21,7 @@ async function openUnread() {
   while (sent < 1_000 && asked === sent) {
     sent++
     client.socket.write(post('x'))
-    await vi.waitFor(() => expect(asked === sent || isWaiting(served)).toBe(true), { interval: 1 })
+    await expect.poll(() => asked === sent || isWaiting(served), { interval: 1 }).toBe(true)
   }
   return { client, served, connections, sent, asked: () => asked }
 }
@@ -88,7 +88,7 @@ describe('what arrives before the current answer is sent', () => {
   const seen = async (client: TestClient, served: Socket, text: string): Promise<void> => {
     const before = served.bytesRead
     client.socket.write(text)
-    await vi.waitFor(() => expect(served.bytesRead - before).toBe(text.length))
+    await expect.poll(() => served.bytesRead - before).toBe(text.length)
   }
 
   it.each([

@@ -52,7 +52,7 @@ describe('a connection that sends requests', () => {
     const { dial } = await openConnections((request, answer) => waiting.push(() => echo(request, answer)))
     const client = await dial()
     client.socket.write(post('one'))
-    await vi.waitFor(() => expect(waiting).toHaveLength(1))
+    await expect.poll(() => waiting).toHaveLength(1)
     client.socket.write(post('two'))
     client.socket.write(post('three') + post('four'))
     client.socket.write('GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n')
@@ -71,7 +71,7 @@ describe('a connection that sends requests', () => {
     client.socket.write(post('one'))
     const go = await arrived.promise
     client.socket.write(post('b'.repeat(3_000_000)))
-    await vi.waitFor(() => expect(served.isPaused()).toBe(true))
+    await expect.poll(() => served.isPaused()).toBe(true)
     go()
     expect(await client.answers(2)).toEqual([{ whole: 'one' }, { node: 3_000_000 }])
   })
@@ -112,7 +112,7 @@ describe('a connection that ends', () => {
     client.socket.write(post('left'))
     await arrived.promise
     client.socket.destroy()
-    await vi.waitFor(() => expect(left).toEqual(['left']))
+    await expect.poll(() => left).toEqual(['left'])
   })
 
   it('reports the disconnect also while its answer is a stream', async () => {

@@ -96,7 +96,7 @@ describe('the connections to a server', () => {
     const { pool, sockets } = await open((socket) => waiting.push(socket), 3)
     const exchanges = Array.from({ length: 8 }, () => send(pool))
     for (const _ of exchanges) {
-      await vi.waitFor(() => expect(waiting.length).toBeGreaterThan(0))
+      await expect.poll(() => waiting.length).toBeGreaterThan(0)
       waiting.shift()?.write(OK)
     }
     expect(await Promise.all(exchanges.map(({ outcome }) => outcome))).toEqual(exchanges.map(() => '200 ok'))
@@ -215,7 +215,7 @@ describe('a request that gets no answer', () => {
     const [running, queued, last] = [send(pool, 'first'), send(pool, 'queued'), send(pool, 'last')]
     const onOutcome = vi.fn()
     void Promise.race([running.outcome, queued.outcome]).then(onOutcome)
-    await vi.waitFor(() => expect(waiting).toHaveLength(1))
+    await expect.poll(() => waiting).toHaveLength(1)
     pool.cancel(queued)
     pool.cancel(running)
     expect(await last.outcome).toBe('200 ok')
@@ -237,7 +237,7 @@ describe('a request that gets no answer', () => {
   it('because the pool was closed is reported, in whatever state it was', async () => {
     const { pool, requests } = await open(() => {}, 1)
     const exchanges = [send(pool), send(pool)]
-    await vi.waitFor(() => expect(requests).toHaveLength(1))
+    await expect.poll(() => requests).toHaveLength(1)
     pool.close()
     exchanges.push(send(pool))
     expect(await Promise.all(exchanges.map(({ outcome }) => outcome))).toEqual([
@@ -254,11 +254,11 @@ describe(`a request that waits for a connection (${promise('GOV-13')})`, () => {
     const { pool, requests } = await open((socket) => waiting.push(socket), 1)
     const permits = Array.from({ length: 4 }, () => new TestPermit())
     const [first, ...others] = permits.map((permit, index) => send(pool, `call ${index}`, permit))
-    await vi.waitUntil(() => waiting.length === 1)
+    await expect.poll(() => waiting.length).toBe(1)
     for (const permit of permits.slice(0, 3)) permit.becomeStale()
     waiting.shift()?.write(OK)
     expect(await first?.outcome).toBe('200 ok')
-    await vi.waitUntil(() => waiting.length === 1)
+    await expect.poll(() => waiting.length).toBe(1)
     waiting.shift()?.write(OK)
     const outcomes = await Promise.all(others.map(({ outcome }) => outcome))
     expect(outcomes).toEqual(['unsent: MODE_FORBIDS', 'unsent: MODE_FORBIDS', '200 ok'])
@@ -288,7 +288,7 @@ describe(`a request that waits for a connection (${promise('GOV-13')})`, () => {
     const answers: ((refusal: undefined) => void)[] = []
     const permit = new TestPermit().becomeStale(new Promise((resolve) => answers.push(resolve)))
     const second = send(pool, 'second', permit)
-    await vi.waitUntil(() => permit.timesRenewed === 1)
+    await expect.poll(() => permit.timesRenewed).toBe(1)
     pool.cancel(second)
     answers[0]?.(undefined)
     expect(await send(pool, 'third').outcome).toBe('200 ok')

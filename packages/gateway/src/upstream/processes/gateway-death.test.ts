@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
-import { afterAll, afterEach, describe, expect, it, vi } from 'vitest'
+import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { countMarked, HOSTILE_SERVER } from '../stdio/stdio.test-kit.ts'
 import { createMark } from './process-mark.ts'
 import { sweepProcesses } from './process-sweep.ts'
@@ -81,7 +81,7 @@ async function kill({ child }: Gateway, signal: NodeJS.Signals = 'SIGKILL'): Pro
 /** There is no event for the end of processes that are not our children. */
 async function nothingLeft({ state }: Gateway, watchdog: number): Promise<void> {
   const left = () => ({ servers: countMarked(state), watchdog: isAlive(watchdog) })
-  await vi.waitFor(() => expect(left()).toEqual({ servers: 0, watchdog: false }), { timeout: 30_000, interval: 20 })
+  await expect.poll(() => left()).toEqual({ servers: 0, watchdog: false })
 }
 
 function isAlive(pid: number): boolean {
@@ -98,7 +98,7 @@ describe('the death of a gateway leaves nothing behind', () => {
 
   it('when it is killed while its servers start', async () => {
     const gateway = await start('ignore-term', 'grandchildren')
-    await vi.waitFor(() => expect(countMarked(gateway.state)).toBeGreaterThan(0), { interval: 1 })
+    await expect.poll(() => countMarked(gateway.state), { interval: 1 }).toBeGreaterThan(0)
     await kill(gateway)
     await nothingLeft(gateway, gateway.watchdog)
   })

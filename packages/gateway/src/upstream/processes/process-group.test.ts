@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { countMarked, freshMark } from '../stdio/stdio.test-kit.ts'
 import { openProcessGroup, type ProcessGroup } from './process-group.ts'
 import { sweepProcesses } from './process-sweep.ts'
@@ -96,7 +96,7 @@ describe('ProcessGroup', () => {
   it('cleans up after a program that died by itself', async () => {
     const { group, mark } = await start('sh -c "say; sleep 1000" & setsid sh -c "say; sleep 1000" & say; cat')
     process.kill(group.pid, 'SIGKILL')
-    await vi.waitFor(() => expect(countMarked(mark)).toBe(0))
+    await expect.poll(() => countMarked(mark)).toBe(0)
     expect(await group.end()).toMatchObject({ left: 0 })
   })
 

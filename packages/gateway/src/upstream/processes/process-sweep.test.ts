@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { countMarked, freshMark } from '../stdio/stdio.test-kit.ts'
 import { findProcesses, sweepProcesses } from './process-sweep.ts'
 
@@ -88,7 +88,7 @@ describe('sweepProcesses', () => {
     // The inner shell dies once its parent has become `sleep`, which never waits for it.
     const orphan = "sh -c 'until grep -q sleep /proc/$PPID/comm; do :; done' &"
     const child = await run(orphan, { SALLYPORT_MARK: mark })
-    await vi.waitFor(() => expect(hasZombie(child.pid as number)).toBe(true), { timeout: 20_000 })
+    await expect.poll(() => hasZombie(child.pid as number)).toBe(true)
     const zombies = { mark: freshMark(), leader: child.pid as number }
     expect(findProcesses(zombies)?.map(({ pid }) => pid)).toEqual([child.pid])
   })

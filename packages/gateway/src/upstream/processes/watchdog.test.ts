@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, readlinkSync } from 'node:fs'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { countMarked, freshMark } from '../stdio/stdio.test-kit.ts'
 import { sweepProcesses } from './process-sweep.ts'
 import { readProcessTable } from './process-table.ts'
@@ -108,7 +108,7 @@ describe('the watchdog', () => {
   it('survives the signals that end a terminal or a service', async () => {
     const child = script(newMark())
     const ignored = () => /SigIgn:\s+(\w+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]
-    await vi.waitFor(() => expect(Number.parseInt(ignored() ?? '', 16) & 0x4007).toBe(0x4007))
+    await expect.poll(() => Number.parseInt(ignored() ?? '', 16) & 0x4007).toBe(0x4007)
     for (const signal of ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM'] as const) child.kill(signal)
     child.stdin.end('.\n')
     expect(await once(child, 'exit')).toEqual([0, null])
