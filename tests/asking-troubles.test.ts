@@ -23,7 +23,7 @@ describe(`${promise('GW-17')} a question that fails`, () => {
   let bench: AskingBench
 
   beforeAll(async () => {
-    const entry = { timeouts: { call: '400ms' } }
+    const entry = { timeouts: { call: '1s' } }
     bench = await openAskingBench({
       pipe: {},
       http: { http: true },

@@ -141,7 +141,9 @@ describe(`${promise('GW-16')} ${promise('GW-17')} what a server asks of its clie
     const secret = 'the-word-of-a-question'
     const seen = await converse('legacy HTTP', runOf('oldhttp', { ask: [elicitation(secret)] }), () => accepted(secret))
     expect(outcomeOf(seen).answers).toEqual([accepted(secret)])
-    const [asked, answered, ended] = bench.gateway.records().slice(-3)
+    const records = bench.gateway.records()
+    const { call_id } = records.findLast(({ type }) => type === 'CLIENT_ASKED') ?? {}
+    const [asked, answered, ended] = records.filter((record) => record.call_id === call_id).slice(-3)
     expect(asked).toMatchObject({ type: 'CLIENT_ASKED', method: 'elicitation/create', server: 'oldhttp' })
     expect(answered).toMatchObject({ type: 'CLIENT_ANSWERED', method: 'elicitation/create', success: true })
     expect(ended).toMatchObject({ type: 'TOOL_CALL_COMPLETED', call_id: asked?.call_id })

@@ -21,7 +21,7 @@ describe('a server whose answers are wrong', () => {
   beforeAll(async () => {
     bench = await openFaultBench({
       hostile: stdioEntry(),
-      hurried: stdioEntry([], { timeouts: { call: '1s', max: '3s' } }),
+      hurried: stdioEntry([], { timeouts: { call: '1s', max: '4s' } }),
     })
     call = (tool, args) => bench.window.call(tool, args)
     await Promise.all([bench.until('hostile', 'ready'), bench.until('hurried', 'ready')])
@@ -59,7 +59,7 @@ describe('a server whose answers are wrong', () => {
       const params = { name: 'hurried_tick', arguments: { count, ms }, _meta: { progressToken: `tick-${ms}` } }
       return bench.window.request('tools/call', params).then(({ result }) => result)
     }
-    const [long, endless] = await keepingTheLink(() => Promise.all([tick(6, 250), tick(10_000, 50)]))
+    const [long, endless] = await keepingTheLink(() => Promise.all([tick(15, 100), tick(10_000, 50)]))
     expect(textOf(long)).toBe('done')
     expect(errorCode(endless)).toBe('UPSTREAM_TIMEOUT')
   })
@@ -85,7 +85,7 @@ describe('a server whose answers are wrong', () => {
     const [guessed, waited] = await keepingTheLink(() =>
       Promise.all([
         Promise.all(steps(50).map((id) => call('hurried_others_id', { id }))),
-        Promise.all(steps(10).map(() => call('hurried_sleep', { ms: 500 }))),
+        Promise.all(steps(10).map(() => call('hurried_sleep', { ms: 200 }))),
       ]),
     )
     expect(new Set(guessed.map(errorCode))).toEqual(new Set(['UPSTREAM_TIMEOUT']))

@@ -21,7 +21,7 @@ describe('timeout_seconds of an entry', () => {
       ...SERVERS,
       brief: { entry: { timeouts: { call: '1s', max: '2s' } } },
     })
-    const short = { timeout_seconds: 0.2 }
+    const short = { timeout_seconds: 0.8 }
     const entries = Object.keys(SERVERS).map((id) => [`mcp__${id}__run`, short])
     const tools = { ...Object.fromEntries(entries), mcp__brief__run: { timeout_seconds: 3_600 } }
     writeFileSync(join(bench.gateway.home, 'tools.yaml'), JSON.stringify({ tools }))
@@ -40,7 +40,7 @@ describe('timeout_seconds of an entry', () => {
     const result = await run(server, { hang: true })
     expect(result).toMatchObject({ isError: true, _meta: { 'sallyport/error': { code: 'UPSTREAM_TIMEOUT' } } })
     expect(result.content[0].text).toMatch(
-      new RegExp(`within 200 ms, which is timeout_seconds of mcp__${server}__run \\(.*tools\\.yaml:\\d+\\)`),
+      new RegExp(`within 800 ms, which is timeout_seconds of mcp__${server}__run \\(.*tools\\.yaml:\\d+\\)`),
     )
     expect(JSON.stringify(await run(server))).toContain('answers')
   })

@@ -1,9 +1,8 @@
-import { once } from 'node:events'
 import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { findLastingPort } from './lasting-port.ts'
 import { eventually } from './processes.ts'
 import { promise } from './promises.ts'
 import { ROOT, textOf } from './repository.ts'
@@ -29,7 +28,7 @@ describe(`docs/hands-on.md, step by step in a copy (${promise('KIT-15')})`, () =
       filter: (source) => !NOT_COPIED.test(source),
     })
     symlinkSync(join(ROOT, 'node_modules'), join(repository, 'node_modules'))
-    for (const port of Object.keys(PORTS)) ports.set(port, await freePort())
+    for (const port of Object.keys(PORTS)) ports.set(port, String(await findLastingPort()))
     environment = {
       PATH: process.env.PATH,
       HOME: repository,
@@ -89,13 +88,3 @@ describe('what a page shows', () => {
     expect('axb\n').not.toMatch(shownPattern('a.b\n'))
   })
 })
-
-/** Client and server have to agree on it before either runs. */
-async function freePort(): Promise<string> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return String(port)
-}

@@ -1,15 +1,12 @@
-import { renameSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { makePlace, type Place, REPOSITORY, type RunningGateway, runGateway } from './run-gateway.ts'
+import { makePlace, type Place, REPOSITORY, type RunningGateway, replaceFile, runGateway } from './run-gateway.ts'
 
 /** Variants by agent, as profiles.json has them. */
 export type Executors = Readonly<Record<string, Readonly<Record<string, object>>>>
 
-/** As an editor saves it. */
 export function writeProfiles({ home }: Pick<Place, 'home'>, executors: Executors): void {
-  const file = join(home, 'profiles.json')
-  writeFileSync(`${file}.new`, JSON.stringify({ executors }, undefined, 2))
-  renameSync(`${file}.new`, file)
+  replaceFile(join(home, 'profiles.json'), JSON.stringify({ executors }, undefined, 2))
 }
 
 /** A server with these tools, each of which takes anything; its file goes with the home. */

@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
@@ -56,6 +57,22 @@ function call(session: string, { id = 1, tool = 'tick', server = 'good', args = 
   return read(session, { body: { jsonrpc: '2.0', id, method: 'tools/call', params } })
 }
 
+interface Brake {
+  readonly file: string
+  /** Lets the call go on to this step; to its end if there is none. */
+  release(step?: number): void
+}
+
+let brakes = 0
+
+/** Stops a call at one of its steps, so that its connection is cut before the rest, however slow the machine is. */
+function brakeAt(step: number): Brake {
+  const file = join(bench.gateway.home, `brake-${++brakes}`)
+  const release = (next = Number.MAX_SAFE_INTEGER): void => writeFileSync(file, String(next))
+  release(step)
+  return { file, release }
+}
+
 const resume = (session: string, id: string): Promise<EventReader> =>
   read(session, { headers: { 'last-event-id': id } })
 
@@ -82,12 +99,17 @@ const upTo = (count: number): readonly number[] => Array.from({ length: count },
 describe(`${promise('GW-17')} a call whose connection broke`, () => {
   it('continues where it was: every message once, in order, and the answer last', async () => {
     const session = await openSession()
-    const first = await call(session, { args: { count: 20, ms: 20 } })
+    const brake = brakeAt(3)
+    const first = await call(session, { args: { count: 20, ms: 5, file: brake.file } })
     await first.sees('"progress":3')
     await first.cut()
+    brake.release(6)
     const second = await resume(session, first.lastId)
-    await second.sees(`"progress":${(steps(first).length ?? 0) + 3}`)
+    await second.sees('"progress":6')
+    brake.release(9)
+    await second.sees('"progress":9')
     await second.cut()
+    brake.release()
     const third = await resume(session, second.lastId)
     await third.ends()
     expect(steps(first, second, third)).toEqual(upTo(20))
@@ -100,9 +122,11 @@ describe(`${promise('GW-17')} a call whose connection broke`, () => {
 
   it('gets its answer when it is resumed, even if it arrived while nobody was connected', async () => {
     const session = await openSession()
-    const first = await call(session, { args: { count: 5, ms: 20 } })
+    const brake = brakeAt(1)
+    const first = await call(session, { args: { count: 5, ms: 5, file: brake.file } })
     await first.sees('"progress":1')
     await first.cut()
+    brake.release()
     await untilIdle()
     const second = await resume(session, first.lastId)
     await second.ends()
@@ -181,10 +205,13 @@ describe(`${promise('GW-17')} several streams of a session`, () => {
   it('each have their own messages, also when they are resumed', async () => {
     const session = await openSession()
     const ids = ['a', 'b', 'c']
-    const first = await Promise.all(ids.map((id) => call(session, { id, args: { count: 10, ms: 20 } })))
-    await Promise.all(first.map((reader) => reader.sees('"progress":1')))
+    const brake = brakeAt(3)
+    const args = { count: 10, ms: 5, file: brake.file }
+    const first = await Promise.all(ids.map((id) => call(session, { id, args })))
+    await Promise.all(first.map((reader) => reader.sees('"progress":3')))
     await Promise.all(first.map((reader) => reader.cut()))
     const second = await Promise.all(first.map((reader) => resume(session, reader.lastId)))
+    brake.release()
     await Promise.all(second.map((reader) => reader.ends()))
     for (const [index, id] of ids.entries()) {
       const messages = [...(first[index]?.messages ?? []), ...(second[index]?.messages ?? [])]
@@ -197,9 +224,11 @@ describe(`${promise('GW-17')} several streams of a session`, () => {
 
   it('go to the newest connection, and the one before it ends', async () => {
     const session = await openSession()
-    const first = await call(session, { args: { count: 30, ms: 20 } })
+    const brake = brakeAt(1)
+    const first = await call(session, { args: { count: 30, ms: 5, file: brake.file } })
     await first.sees('"progress":1')
     const second = await resume(session, first.lastId)
+    brake.release()
     await Promise.all([first.ends(), second.ends()])
     expect(first.messages.some(({ id }) => id === 1)).toBe(false)
     expect(new Set(steps(first, second))).toEqual(new Set(upTo(30)))

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -21,9 +21,15 @@ export function makePlace(config: object | string = {}): Place {
   const home = mkdtempSync(join(root, 'home-'))
   const state = join(root, 'state')
   const writeConfig = (content: object | string): void =>
-    writeFileSync(join(home, 'config.yaml'), typeof content === 'string' ? content : JSON.stringify(watched(content)))
+    replaceFile(join(home, 'config.yaml'), typeof content === 'string' ? content : JSON.stringify(watched(content)))
   writeConfig(config)
   return { home, state, writeConfig, remove: () => rmSync(root, { recursive: true, force: true, maxRetries: 5 }) }
+}
+
+/** At one moment, as an editor saves it: a gateway that watches the file must not find it half written. */
+export function replaceFile(path: string, text: string): void {
+  writeFileSync(`${path}.new`, text)
+  renameSync(`${path}.new`, path)
 }
 
 /** Calls of other tests must not wait for approval: rules are not enforced unless a test brings its own. */

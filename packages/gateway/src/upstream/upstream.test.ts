@@ -132,7 +132,7 @@ describe('a server that is a process', () => {
   it('leaves nothing behind when it is closed in the middle of its start', async () => {
     for (const config of [
       hostileConfig('never-initialize'),
-      hostileConfig('slow-start=60000'),
+      hostileConfig('start-after=/nowhere'),
       hostileConfig('grandchildren', 'ignore-term'),
     ]) {
       const { upstream } = openServer(config)
