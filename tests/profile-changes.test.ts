@@ -19,6 +19,8 @@ const selecting = (reviewer: readonly string[], ci: readonly string[] = ['docs']
 interface Listener {
   /** What was listed after each notice. */
   readonly lists: readonly (readonly string[])[]
+  /** Whether every notice so far was followed by its list. */
+  isUpToDate(): boolean
   call(name: string): Promise<string>
   close(): Promise<void>
 }
@@ -27,21 +29,35 @@ const identity = { name: 'listener', version: '1.0.0' }
 const namesOf = (tools: readonly { name: string }[]): readonly string[] => tools.map(({ name }) => name).sort()
 const textOf = (result: unknown): string => JSON.stringify(result)
 
+/** Counts what comes, before an SDK sees it. */
+function countNotices(transport: { onmessage?: unknown }): () => number {
+  let count = 0
+  transport.onmessage = ({ method }: { method?: string }): void => {
+    if (method === 'notifications/tools/list_changed') count++
+  }
+  return () => count
+}
+
 async function legacyListener(url: string, headers: Record<string, string>): Promise<Listener> {
   const client = new LegacySdkClient(identity)
+  const transport = new LegacyHttp(new URL(url), { requestInit: { headers } })
+  const notices = countNotices(transport)
   const lists: (readonly string[])[] = []
   client.setNotificationHandler(ToolListChangedNotificationSchema, async () => {
     lists.push(namesOf((await client.listTools()).tools))
   })
-  await client.connect(new LegacyHttp(new URL(url), { requestInit: { headers } }) as never)
+  await client.connect(transport as never)
   return {
     lists,
+    isUpToDate: () => lists.length === notices(),
     call: async (name) => textOf(await client.callTool({ name, arguments: {} })),
     close: () => client.close(),
   }
 }
 
 async function modernListener(url: string, headers: Record<string, string>): Promise<Listener> {
+  const transport = new ModernHttp(new URL(url), { requestInit: { headers } })
+  const notices = countNotices(transport)
   const lists: (readonly string[])[] = []
   const onChanged = (_error: Error | null, tools: { name: string }[] | null): void => {
     if (tools) lists.push(namesOf(tools))
@@ -50,9 +66,10 @@ async function modernListener(url: string, headers: Record<string, string>): Pro
     versionNegotiation: { mode: { pin: '2026-07-28' } },
     listChanged: { tools: { onChanged, debounceMs: 0 } },
   })
-  await client.connect(new ModernHttp(new URL(url), { requestInit: { headers } }))
+  await client.connect(transport)
   return {
     lists,
+    isUpToDate: () => lists.length === notices(),
     call: async (name) => textOf(await client.callTool({ name, arguments: {} })),
     close: () => client.close(),
   }
@@ -82,6 +99,12 @@ describe(`${promise('AG-12')} a changed profile (${promise('GW-19')})`, () => {
       (now) => now > before,
     )
   }
+  /** These are the tools that it found last, and no notice is on its way: notices come in order. */
+  const untilLast = (listener: Listener, names: string): Promise<unknown> =>
+    eventually(
+      () => ({ last: listener.lists.at(-1)?.join(), isUpToDate: listener.isUpToDate() }),
+      ({ last, isUpToDate }) => last === names && isUpToDate,
+    )
   const profileChanges = () => gateway.records().filter(({ type }) => type === 'PROFILES_CHANGED')
 
   it.each([
@@ -98,16 +121,12 @@ describe(`${promise('AG-12')} a changed profile (${promise('GW-19')})`, () => {
       },
       (received) => received.every(Boolean),
     )
-    await eventually(
-      () => [own.lists.at(-1), other.lists.at(-1)].map((list) => list?.length),
-      (lengths) => lengths.every((length) => length === 2),
-    )
+    // Lists that they had not seen before.
+    await change(selecting(['docs/delete_*'], ['docs/delete_*']))
+    await Promise.all([own, other].map((listener) => untilLast(listener, 'docs_delete_page')))
     const before = other.lists.length
-    writeProfiles(gateway, selecting(['files/write']))
-    await eventually(
-      () => own.lists.at(-1),
-      (list) => list?.join() === 'files_write',
-    )
+    writeProfiles(gateway, selecting(['files/write'], ['docs/delete_*']))
+    await untilLast(own, 'files_write')
     expect(await own.call('files_read')).toContain('The profile codex.reviewer (profiles.json:')
     expect(await own.call('files_write')).not.toContain('CALL_DENIED')
     expect(other.lists).toHaveLength(before)
@@ -116,11 +135,6 @@ describe(`${promise('AG-12')} a changed profile (${promise('GW-19')})`, () => {
 
   it('that leaves the same tools notifies nobody', async () => {
     const own = await listen(legacyListener, 'reviewer')
-    const lastIs = (names: string): Promise<unknown> =>
-      eventually(
-        () => own.lists.at(-1)?.join(),
-        (list) => list === names,
-      )
     // What the servers offer is known once both lists were heard, and the stream on which news come is open.
     await eventually(
       async () => {
@@ -130,12 +144,13 @@ describe(`${promise('AG-12')} a changed profile (${promise('GW-19')})`, () => {
       },
       (received) => received.includes('files_write'),
     )
-    await lastIs('docs_search,files_read')
+    await change(selecting(['files', '!files/write']))
+    await untilLast(own, 'files_delete_all,files_read')
     const before = own.lists.length
-    await change(selecting(['files/re*', 'docs/*', '!docs/delete_*']))
+    await change(selecting(['files/re*', 'files/delete_*', '!docs/delete_*']))
     expect(await own.call('files_read')).not.toContain('CALL_DENIED')
     await change(selecting(['files/write']))
-    await lastIs('files_write')
+    await untilLast(own, 'files_write')
     expect(own.lists).toHaveLength(before + 1)
   })
 

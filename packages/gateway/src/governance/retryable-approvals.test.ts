@@ -3,13 +3,19 @@ import { expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import type { ApprovalSubject, Grant } from './approval.ts'
 import { ANN, createApprovals, SUBJECT, YES } from './approvals.test-kit.ts'
+import { CallTracker } from './call-tracker.ts'
 import { RetryableApprovals } from './retryable-approvals.ts'
 
 function open({ timeoutMs }: { readonly timeoutMs: number | undefined }) {
   const { approvals, events } = createApprovals()
   const retryable = new RetryableApprovals({ approvals, timeoutFor: () => timeoutMs })
-  const ask = (subject: Partial<ApprovalSubject> = {}, cancellation = new Cancellation()) =>
-    retryable.request({ ...SUBJECT, ...subject }, { cancellation })
+  const ask = async (subject: Partial<ApprovalSubject> = {}, cancellation = new Cancellation()) => {
+    const tracker = new CallTracker()
+    const outcome = await retryable.request({ ...SUBJECT, ...subject }, { cancellation, tracker })
+    // The approver waits until it is known what became of the call.
+    tracker.markEnded()
+    return outcome
+  }
   const untilPending = (count: number): Promise<void> =>
     new Promise((resolve) => {
       const check = (): void => void (approvals.pending.length === count && resolve())
