@@ -19,8 +19,8 @@ export default defineConfig({
     hookTimeout: 120_000,
     expect: { poll: { timeout: 50_000, interval: 20 } },
     pool: 'forks',
-    // Most tests wait for processes of their own: more workers than this and they wait for each other.
-    maxWorkers: 2,
+    // For two cores: most tests wait for processes of their own, and some for a clock.
+    maxWorkers: 3,
     retry: 0,
     allowOnly: false,
     projects: [

@@ -63,7 +63,7 @@ async function call(mcp: string, name: string, args: object = {}): Promise<strin
 function keepCalling(mcp: string) {
   let stopped = false
   const calling = Promise.all(
-    Array.from({ length: 20 }, async () => {
+    Array.from({ length: 5 }, async () => {
       while (!stopped) await call(mcp, 'hostile_echo', { text: 'x' })
     }),
   )

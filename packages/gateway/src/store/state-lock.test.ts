@@ -1,8 +1,11 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { roundsOf } from '../../../../tests/rounds.ts'
 import { scratchFolder, startChild } from './scratch.test-kit.ts'
 import { lockState, type StateLock } from './state-lock.ts'
+
+const RACES = roundsOf({ few: 10, many: 50 })
 
 const options = { version: '0.0.1', home: '/somewhere' }
 
@@ -57,9 +60,9 @@ test('a process that the holder started does not keep the lock when the holder i
   await take(state)
 })
 
-test('exactly one of two racing processes wins, 50 times', async () => {
+test(`exactly one of two racing processes wins, ${RACES} times`, async () => {
   const state = scratchFolder()
-  for (let round = 0; round < 50; round++) {
+  for (let round = 0; round < RACES; round++) {
     const racers = [startChild('race', state), startChild('race', state)]
     for (const racer of racers) expect(await racer.nextMessage()).toBe('ready')
     for (const racer of racers) racer.process.stdin.write('go\n')

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { roundsOf } from '../../../../../tests/rounds.ts'
 import { appendEntries, type NewEntry, toEntryValue } from './append-entries.ts'
 import { handEdited } from './hand-edited.test-kit.ts'
 import { createNewEntry, hostileEntry } from './new-entry.test-kit.ts'
@@ -8,7 +9,7 @@ import { setField } from './set-field.ts'
 import { applySplices, type EditResult, type Splice } from './splice.ts'
 import { ORACLES, type Oracle } from './yaml-oracle.test-kit.ts'
 
-const RUNS = Number(process.env.PROPERTY_RUNS ?? 2_000)
+const RUNS = Number(process.env.PROPERTY_RUNS ?? roundsOf({ few: 300, many: 2_000 }))
 const TIME = 600_000
 
 type Mapping = Readonly<Record<string, unknown>>

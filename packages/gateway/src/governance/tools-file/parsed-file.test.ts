@@ -1,11 +1,12 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { roundsOf } from '../../../../../tests/rounds.ts'
 import { handEdited, withTypo } from './hand-edited.test-kit.ts'
 import { readEntryValue } from './matches-intent.ts'
 import { type ParsedFile, parseToolsFile } from './parsed-file.ts'
 import { yaml12 } from './yaml-oracle.test-kit.ts'
 
-const RUNS = Number(process.env.PROPERTY_RUNS ?? 1_000)
+const RUNS = Number(process.env.PROPERTY_RUNS ?? roundsOf({ few: 300, many: 1_000 }))
 
 /** The whole file as a plain value. */
 function wholeOf({ root, entries }: ParsedFile): unknown {

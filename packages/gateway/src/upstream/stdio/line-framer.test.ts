@@ -117,12 +117,12 @@ describe('LineFramer', () => {
     expect(framer.push(Buffer.from(''))).toBe(0)
   })
 
-  it('handles millions of tiny lines and a line of many megabytes', () => {
+  it('handles half a million tiny lines and a line of many megabytes', () => {
     const { framer, failures } = frame(1_000_000)
     const tiny = Buffer.from('{}\n'.repeat(20_000))
     let lines = 0
-    for (let round = 0; round < 100; round++) lines += framer.push(tiny)
-    expect(lines).toBe(2_000_000)
+    for (let round = 0; round < 25; round++) lines += framer.push(tiny)
+    expect(lines).toBe(500_000)
     framer.push(Buffer.from('{"id":1,"result":"'))
     const piece = Buffer.alloc(65_536, 'x')
     for (let round = 0; round < 1_600; round++) framer.push(piece)
