@@ -63,7 +63,9 @@ describe(`${promise('GOV-9')} a tool whose server changes its definition after i
     const refused = await call(gateway)
     expect(JSON.stringify(refused)).toContain('definition_changed')
     expect(tools.calls()).toEqual(['read_page'])
-    expect(gateway.records().at(-1)).toMatchObject({ type: 'POLICY_DENIED', error: 'DEFINITION_CHANGED' })
+    expect(gateway.records()).toContainEqual(
+      expect.objectContaining({ type: 'POLICY_DENIED', error: 'DEFINITION_CHANGED' }),
+    )
 
     const check = await sallyport(place, 'tools', 'check')
     expect(check).toMatchObject({ code: 6, stdout: expect.stringContaining('tools accept mcp__wiki__read_page') })

@@ -11,9 +11,16 @@ export type Json = Record<string, any>
 
 const HOSTILE_SERVER = join(REPOSITORY, 'tests/fixtures/hostile-server.mjs')
 
+interface StdioEntryParts {
+  readonly timeouts?: object
+  readonly [key: string]: unknown
+}
+
 /** The entry of a server that misbehaves as its switches say. Without any it is well-behaved. */
-export function stdioEntry(switches: readonly string[] = [], more: object = {}): object {
-  return { command: process.execPath, args: [HOSTILE_SERVER, ...switches], ...more }
+export function stdioEntry(switches: readonly string[] = [], { timeouts = {}, ...more }: StdioEntryParts = {}): object {
+  const args = [HOSTILE_SERVER, ...switches]
+  // On a busy machine a start may take longer than usual, and one that fails counts as a death.
+  return { command: process.execPath, args, timeouts: { startup: '50s', ...timeouts }, ...more }
 }
 
 /** A gateway with a well-behaved server `good` next to those under test, and an agent's window on it. */

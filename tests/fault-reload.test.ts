@@ -174,7 +174,7 @@ describe(`${promise('GW-3')} a server that is slow to start`, () => {
   it('does not delay lists, is announced when it is ready, and is known at once the next time', async () => {
     const place = makePlace()
     const gate = join(place.home, 'gate')
-    const servers = { slow: stdioEntry([`start-after=${gate}`, 'tools=1'], { timeouts: { startup: '50s' } }) }
+    const servers = { slow: stdioEntry([`start-after=${gate}`, 'tools=1']) }
     place.writeConfig({ mcp_servers: { good: stdioEntry(), ...servers }, ...settings })
     const first = await openFaultBench(servers, { place, settings })
     try {

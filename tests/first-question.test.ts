@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { eventually } from './processes.ts'
 import { promise } from './promises.ts'
 import { REPOSITORY, type RunningGateway, runGateway } from './run-gateway.ts'
 
@@ -15,10 +16,14 @@ describe(`${promise('GW-16')} the first question of a legacy stdio server of the
   }
 
   beforeAll(async () => {
-    const entry = { command: process.execPath, args: [SERVER, 'stdio'] }
+    const entry = { command: process.execPath, args: [SERVER, 'stdio'], timeouts: { startup: '50s' } }
     gateway = await runGateway({ config: { governance: { enforce: false }, mcp_servers: { it: entry } } })
     client.setRequestHandler('elicitation/create', async () => ({ action: 'accept', content: { name: 'Ada' } }))
     await client.connect(new StreamableHTTPClientTransport(new URL(gateway.mcp)))
+    await eventually(
+      () => client.listTools(),
+      ({ tools }) => tools.some(({ name }) => name === 'it_ask'),
+    )
   })
 
   afterAll(async () => {
@@ -28,7 +33,9 @@ describe(`${promise('GW-16')} the first question of a legacy stdio server of the
 
   it('reaches its client after a cancelled call, and beside other calls of that client', async () => {
     const cancel = new AbortController()
-    const cancelled = call('wait', { signal: cancel.signal }).catch(() => 'cancelled')
+    const cancelled = call('wait', { signal: cancel.signal }).catch((error) =>
+      cancel.signal.aborted ? 'cancelled' : String(error),
+    )
     await expect.poll(() => call('status')).toBe('waiting 1, cancelled 0')
     cancel.abort()
     expect(await cancelled).toBe('cancelled')

@@ -101,7 +101,11 @@ describe(`${promise('GW-27')} several windows`, () => {
   it('keep the gateway up as long as one of them is open', async () => {
     const at = place()
     const [first, second] = (await windows(at, 2)) as [StdioClient, StdioClient]
-    const [pid] = backgroundPids(at)
+    // Of two that start at once, one leaves again.
+    const [pid] = await eventually(
+      () => backgroundPids(at),
+      (pids) => pids.length === 1,
+    )
     await first.leave()
     const third = window(at)
     await third.initialize()

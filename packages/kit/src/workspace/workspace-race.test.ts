@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
+import { roundsOf } from '../../../../tests/rounds.ts'
 import { ownerFolder } from '../identity/identity.ts'
 import { createMcpServer } from '../mcp-server.ts'
 import { READ } from '../permission.ts'
@@ -75,6 +76,8 @@ async function swap(place: string, target: string): Promise<void> {
   await once(swapper.stdout as NodeJS.ReadableStream, 'data')
 }
 
+const TURNS = roundsOf({ few: 4_000, many: 20_000 })
+
 /** What an operation gave back besides a refusal; anything with OUTSIDE in it has escaped. */
 type Operation = (workspace: Workspace, turn: number) => Promise<unknown>
 
@@ -117,7 +120,7 @@ async function operateMany(workspace: Workspace, operations: number): Promise<Ta
   }
   // On a busy machine one side may sleep for long: go on until both outcomes were seen often enough.
   const isEnough = (): boolean => Math.min(tally.done, tally.raced) >= 30
-  for (let turn = 0; turn < operations || (turn < 4 * operations && !isEnough()); turn += 14)
+  for (let turn = 0; turn < operations || (turn < 20 * operations && !isEnough()); turn += 14)
     await Promise.all(Array.from({ length: 14 }, (_, index) => operate(turn + index)))
   return tally
 }
@@ -136,7 +139,7 @@ describe.runIf(process.platform === 'linux')(`swaps between check and use (${pro
     await writeFile(join(home, 'outside/new-1'), 'OUTSIDE')
     await mkdir(join(home, 'outside/made-1/deep'), { recursive: true })
     await swap('root/dir', 'outside')
-    const tally = await operateMany(createWorkspace(join(home, 'root')), 20_000)
+    const tally = await operateMany(createWorkspace(join(home, 'root')), TURNS)
     await stopSwapper()
     expect(tally.failed).toEqual([])
     expect(tally.done).toBeGreaterThan(0)
@@ -157,7 +160,7 @@ describe.runIf(process.platform === 'linux')(`swaps between check and use (${pro
     for (const platform of ['linux', 'freebsd'] as const) {
       const workspace = createWorkspace(join(home, 'root'), { platform })
       await swap('root', 'outside')
-      const tally = await operateMany(workspace, platform === 'linux' ? 5_000 : 200)
+      const tally = await operateMany(workspace, platform === 'linux' ? TURNS / 4 : 200)
       await stopSwapper()
       await rm(join(home, 'aside'), { recursive: true })
       expect(tally.failed.filter((text) => text.includes('OUTSIDE'))).toEqual([])
@@ -210,7 +213,7 @@ describe.runIf(process.platform === 'linux')(`swaps between check and use (${pro
   test('a file that keeps turning into a link is neither read nor written through', async () => {
     await swap('root/dir/file', 'outside/file')
     const workspace = createWorkspace(join(home, 'root'))
-    const tally = await operateMany(workspace, 3_000)
+    const tally = await operateMany(workspace, TURNS / 4)
     await stopSwapper()
     expect(tally.failed).toEqual([])
     expect(tally.raced).toBeGreaterThan(0)
