@@ -84,8 +84,11 @@ it('ends normally on one Ctrl-C, which npm passes on a second time', async () =>
   await expectOrderlyEnd(npm, folder)
 })
 
-it('ends with the build that it waits for', async () => {
-  const folder = repositoryThatBuildsBy('echo here > began && npm exec --call "sleep 1000"')
+it.each([
+  ['that it waits for', 'echo here > began && npm exec --call "sleep 1000"'],
+  ['of which a part ignores the signal', `echo here > began && (trap '' TERM; sleep 1000)`],
+])('ends with the build %s', async (_title, build) => {
+  const folder = repositoryThatBuildsBy(build)
   const npm = start(folder, NPM_START)
   await eventually(
     () => existsSync(join(folder, 'began')),

@@ -103,7 +103,10 @@ describe.each(WAYS)(`${promise('GW-34')} a server over %s with a client over %s`
       (names) => names.includes('tree_greet'),
     )
     expect(new Set(seen).size).toBe(seen.length)
-    expect(changesOf(own, 'tools').length).toBeGreaterThan(0)
+    await eventually(
+      () => changesOf(own, 'tools').length,
+      (count) => count > 0,
+    )
     expect(textOf(await own.call('tree_greet'))).toBe('hello Ada')
 
     const before = changesOf(own, 'tools').length
