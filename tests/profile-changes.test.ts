@@ -183,14 +183,22 @@ describe(`${promise('AG-12')} a changed profile (${promise('GW-19')})`, () => {
     const headers = await mintBearer(gateway, { agent: 'codex', profile: 'reviewer' })
     const clients = await Promise.all(Array.from({ length: 50 }, () => LegacyClient.open(gateway.mcp, headers)))
     let isChanging = true
-    const calling = clients.map(async (client) => {
+    const calls = clients.map(() => 0)
+    const calling = clients.map(async (client, index) => {
       const seen = new Set<boolean>()
-      while (isChanging) seen.add((await client.call('docs_search')).isError === true)
+      for (; isChanging; calls[index] = Number(calls[index]) + 1)
+        seen.add((await client.call('docs_search')).isError === true)
       return seen
     })
     for (let round = 1; round <= 6; round++) {
       writeProfiles(gateway, selecting(round % 2 ? ['files/read'] : ['docs/search']))
       await eventually(profileChanges, ({ length }) => length >= round)
+      // Of the next two calls of each, the second was made after the change.
+      const before = [...calls]
+      await eventually(
+        () => calls,
+        (now) => now.every((count, index) => count >= Number(before[index]) + 2),
+      )
     }
     isChanging = false
     for (const seen of await Promise.all(calling)) expect([...seen].sort()).toEqual([false, true])
