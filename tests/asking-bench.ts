@@ -30,7 +30,7 @@ export interface AskingServer {
   readonly http?: boolean
   readonly switches?: readonly string[]
   /** Further members of its entry. */
-  readonly entry?: object
+  readonly entry?: { readonly timeouts?: object }
 }
 
 export async function openAskingBench(
@@ -40,7 +40,8 @@ export async function openAskingBench(
   const place = makePlace()
   const children: ChildProcess[] = []
   const logOf = (server: string): string => join(place.home, `${server}.heard`)
-  const entries = Object.entries(servers).map(async ([id, { http, switches = [], entry }]) => {
+  const entries = Object.entries(servers).map(async ([id, { http, switches = [], entry: more = {} }]) => {
+    const entry = { ...more, timeouts: { startup: '50s', ...more.timeouts } }
     const args = [ASKING_SERVER, '--log', logOf(id), ...switches]
     if (!http) return [id, { command: process.execPath, args, ...entry }]
     const child = spawn(process.execPath, [...args, '--http'], { stdio: ['pipe', 'pipe', 'inherit'] })

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { StreamableHTTPClientTransport as ModernHttp, Client as ModernSdkClient } from '@modelcontextprotocol/client'
 import { Client as LegacySdkClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as LegacyHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
@@ -8,7 +9,7 @@ import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/typ
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { LegacyClient, modernRequest } from './mcp-client.ts'
 import { eventually } from './processes.ts'
-import { type Executors, mintBearer, runProfiles, writeProfiles } from './profile-bench.ts'
+import { askApi, type Executors, mintBearer, runProfiles, writeProfiles } from './profile-bench.ts'
 import { promise } from './promises.ts'
 import type { RunningGateway } from './run-gateway.ts'
 
@@ -99,12 +100,18 @@ describe(`${promise('AG-12')} a changed profile (${promise('GW-19')})`, () => {
       (now) => now > before,
     )
   }
-  /** These are the tools that it found last, and no notice is on its way: notices come in order. */
-  const untilLast = (listener: Listener, names: string): Promise<unknown> =>
-    eventually(
+  /**
+   * These are the tools that it found last, and no notice is on its way. A list that was read because of an earlier
+   * change may have them already: the notice of the last change is sent 50 ms after it, before later requests are read.
+   */
+  const untilLast = async (listener: Listener, names: string): Promise<void> => {
+    await delay(100)
+    for (let count = 0; count < 3; count++) await askApi(gateway, '/api/status')
+    await eventually(
       () => ({ last: listener.lists.at(-1)?.join(), isUpToDate: listener.isUpToDate() }),
       ({ last, isUpToDate }) => last === names && isUpToDate,
     )
+  }
   const profileChanges = () => gateway.records().filter(({ type }) => type === 'PROFILES_CHANGED')
 
   it.each([

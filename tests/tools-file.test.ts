@@ -264,7 +264,7 @@ describe(`${promise('GOV-4')} an entry with a misspelt name`, () => {
 })
 
 describe(`${promise('GOV-3')} two gateways with one home`, () => {
-  it('that discover at once lose no entry and write none twice', { timeout: 60_000 }, async () => {
+  it('that discover at once lose no entry and write none twice', async () => {
     const place = placeWith({})
     const tools = (round: number, from: string): readonly ToolText[] =>
       Array.from({ length: 50 }, (_, at) => ({ name: `r${round}_${from}_${at}` }))
@@ -287,9 +287,7 @@ describe(`${promise('GOV-3')} two gateways with one home`, () => {
     expect(Object.keys(entriesOf(place)).sort()).toEqual(expected.sort())
   })
 
-  it('of which one is killed again and again leave a whole file, and nothing beside it', {
-    timeout: 60_000,
-  }, async () => {
+  it('of which one is killed again and again leave a whole file, and nothing beside it', async () => {
     const tools = createChangingTools({ name: 'first' })
     const place = placeWith({ wiki: tools.entry })
     for (let round = 0; round < 6; round++) {

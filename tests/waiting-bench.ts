@@ -149,13 +149,19 @@ function toolsIn({ home }: Place, id: string): ChangingTools {
   return changingToolsIn(folder, [READ, STALL])
 }
 
+/** A machine may be busy while a server is held. */
+const PATIENT = { timeouts: { startup: '50s' } }
+
 function entriesOf(
   tools: ReadonlyMap<string, ChangingTools>,
   { args = [], entry = {}, urls = {} }: WaitingOptions,
 ): Json {
   const own = [...tools].map(([id, changing]) => {
     const { command, args: given } = changing.entry as { readonly command: string; readonly args: readonly string[] }
-    return [id, { command, args: [...given, ...args], ...entry }]
+    return [id, { command, args: [...given, ...args], ...PATIENT, ...entry }]
   })
-  return { ...Object.fromEntries(own), ...Object.fromEntries(Object.entries(urls).map(([id, url]) => [id, { url }])) }
+  return {
+    ...Object.fromEntries(own),
+    ...Object.fromEntries(Object.entries(urls).map(([id, url]) => [id, { url, ...PATIENT }])),
+  }
 }
