@@ -24,4 +24,14 @@ export const SENSITIVITY_PROMISES = {
     text: 'A refusal names what can be done instead, and each of these ways works',
     state: 'built',
   },
+  'SEN-19': {
+    text: 'A server with `identity: forward` that declares it is told with every request who calls, by a signed token for it alone; nobody else is',
+    state: 'partial',
+    missing: 'servers of the kit verify the token; the label in the gateway',
+  },
+  'SEN-21': {
+    text: 'A server that is told that the gateway shapes names a preset for its whole result; the gateway shapes, stores and pages',
+    state: 'partial',
+    missing: 'servers of the kit name their presets',
+  },
 } as const satisfies Record<string, Promised>

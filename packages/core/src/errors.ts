@@ -34,6 +34,7 @@ export const ERRORS = {
   HOME_UNTRUSTED: kind([403, -32603, 4]),
   STATE_UNUSABLE: kind([500, -32603, 1]),
   STATE_HELD: kind([409, -32603, 1]),
+  KEYS_UNUSABLE: kind([500, -32603, 1]),
   PORT_UNAVAILABLE: kind([500, -32603, 1]),
   AGENT_CONFIG_INVALID: kind([500, -32603, 1]),
   AGENT_CONFIG_UNREADABLE: kind([500, -32603, 1]),

@@ -1,3 +1,10 @@
+export {
+  CALLER_META,
+  CALLER_TOKEN_HEADER,
+  CALLER_TOKEN_PREFIX,
+  CALLER_VARIABLES,
+  RESULT_META,
+} from './caller-token.ts'
 export { Cancellation, callCancelledError, MAY_HAVE_RUN_HINT } from './cancellation.ts'
 export {
   buildDockerGatewayArguments,

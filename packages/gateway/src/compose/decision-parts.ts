@@ -1,4 +1,4 @@
-import { BUILT_IN_SERVER, type SallyportError } from '@sallyport/core'
+import { BUILT_IN_SERVER, isPrivate, type Principal, type SallyportError } from '@sallyport/core'
 import { ADAPTERS } from '../agents/agents.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import { findPrivateRoute, findSelections, mayApprove, type Settings } from '../config/config.ts'
@@ -12,7 +12,7 @@ import {
 } from '../isolation/isolation.ts'
 import { type CallGauge, compileServerRules, Listings, listingSteps, Pipeline } from '../pipeline/pipeline.ts'
 import type { Ids } from '../serve/serve.ts'
-import type { LocalTokens } from '../sessions/sessions.ts'
+import { type CallerKeys, CallerTokens, type LocalTokens } from '../sessions/sessions.ts'
 import type { Store } from '../store/store.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { Fleet } from '../upstream/upstream.ts'
@@ -29,7 +29,9 @@ export interface DecisionPartsOptions {
   /** Stores full results. */
   readonly shelves: SessionShelves
   readonly tokens: Pick<LocalTokens, 'isValid'>
+  readonly callerKeys: CallerKeys
   readonly settings: () => Settings
+  readonly onWarning: (text: string) => void
   readonly onBug: (error: SallyportError) => void
 }
 
@@ -46,6 +48,10 @@ export function createDecisionParts(options: DecisionPartsOptions): DecisionPart
   const { governance, gauge, fleet, store, telemetry, ids, tokens, settings, onBug } = options
   const serverOf = (id: string) => settings().servers.find((server) => server.id === id)
   const { rules, roots, limits, approvals, modes, check, argumentsToRecord } = governance
+  const labelOf = (principal: Principal) => {
+    const { sensitivity } = governance.labels.labelOf(principal)
+    return { sensitivity, isPrivate: isPrivate(sensitivity, settings().labels.privateFrom) }
+  }
   const pipeline = new Pipeline({
     ...{ listings, gauge, check, argumentsToRecord, ids, onBug, roots },
     approvals: new RetryableApprovals({ approvals }),
@@ -65,17 +71,19 @@ export function createDecisionParts(options: DecisionPartsOptions): DecisionPart
     observer: telemetry.calls,
     shaper: createResultShaper(options),
     audiences,
+    callers: new CallerTokens({ keys: options.callerKeys, labelOf, now: () => Date.now() }),
   })
   return { listings, pipeline }
 }
 
-function createResultShaper({ shelves, settings, governance, ids }: DecisionPartsOptions): ResultShaper {
+function createResultShaper({ shelves, settings, governance, ids, onWarning }: DecisionPartsOptions): ResultShaper {
   return new ResultShaper({
     settings,
     shelfOf: (owner) => shelves.shelfFor(owner),
     findValueProblem: governance.findValueProblem,
     createEngine: createProviderEngine,
     newId: () => ids.callId(),
+    onWarning,
   })
 }
 

@@ -95,6 +95,7 @@ export class EntryPoints {
       },
       watch: (authorization, onEnd) => this.#watchToken(authorization, onEnd),
       readiness: () => this.#gateway.readiness,
+      publishKeys: () => this.#gateway.publishKeys(),
       onBug: this.#onBug,
       host,
       port,

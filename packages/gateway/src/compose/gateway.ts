@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { BUILT_IN_SERVER, messageOf, type SallyportEvent, toVisibleText } from '@sallyport/core'
+import { BUILT_IN_SERVER, messageOf, type SallyportEvent } from '@sallyport/core'
 import type { McpServer } from '@sallyport/kit'
 import { BodyBudget } from '@sallyport/kit/http-intake'
 import { buildDiscoveryEvent, Catalog, LastKnownCatalogs } from '../catalog/catalog.ts'
@@ -16,12 +16,14 @@ import { type SessionShelves, withoutQuotedText } from '../isolation/isolation.t
 import { CallGauge, type Listings, type Pipeline } from '../pipeline/pipeline.ts'
 import { ChangeHub, createIds, HttpMcp, type Ids, LegacySessions, Methods, type Readiness } from '../serve/serve.ts'
 import {
+  type CallerKeys,
   CredentialFailures,
   type CurrentAuthenticators,
   createLogins,
   EndedSessions,
   type LocalTokens,
   type Logins,
+  type PublishedKeys,
 } from '../sessions/sessions.ts'
 import type { Store } from '../store/store.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
@@ -41,12 +43,10 @@ import {
 } from '../upstream/upstream.ts'
 import { VERSION } from '../version.ts'
 import { AuditHealth } from './audit-health.ts'
+import { CatalogWarnings } from './catalog-warnings.ts'
 import { createDecisionParts, type DecisionParts } from './decision-parts.ts'
 import { GatewayGovernance } from './gateway-governance.ts'
 import { differOnlyInProfiles, findFixedChanges, listChangedProfiles } from './settings-changes.ts'
-
-/** Warnings that are shown for one server at a time. */
-const MAX_WARNINGS = 10
 
 /** The gateway without its entry points: everything between a parsed request and the servers. */
 export class Gateway {
@@ -82,8 +82,7 @@ export class Gateway {
   #settings: Settings
   /** Warnings about the configuration in force. */
   #warnings: readonly string[]
-  /** By server: warnings, already shown, about what the server lists and the gateway does not offer. */
-  readonly #reportedLeftOut = new Map<string, ReadonlySet<string>>()
+  readonly #catalogWarnings: CatalogWarnings
   #starting: Promise<void> | undefined
   #closing: Promise<void> | undefined
 
@@ -108,6 +107,7 @@ export class Gateway {
       isRequired: () => this.#settings.audit.required,
       onWarning: parts.onWarning,
     })
+    this.#catalogWarnings = new CatalogWarnings(parts.onWarning)
     this.#context = this.#createContext()
     this.catalog = new Catalog(this.#serverOrder(), this.#settings.gateway.naming)
     this.gauge = new CallGauge(() => this.#settings.gateway.maxCallsInFlight)
@@ -155,6 +155,7 @@ export class Gateway {
       clientInfo: { name: 'sallyport', title: 'Sallyport', version: VERSION },
       environment: this.#parts.environment,
       watchdog: this.#opened.watchdog,
+      callerKeys: this.#opened.callerKeys,
       runMark: this.#opened.marks.run,
       lastKnown: (server) => this.#catalogStore.lastKnown(server),
       now: () => Date.now(),
@@ -179,7 +180,9 @@ export class Gateway {
     const { catalog, governance, gauge, fleet, store, telemetry, ids, tokens } = this
     return createDecisionParts({
       ...{ catalog, governance, gauge, fleet, store, telemetry, ids, tokens, shelves: this.#opened.shelves },
+      callerKeys: this.#opened.callerKeys,
       settings: () => this.#settings,
+      onWarning: this.#parts.onWarning,
       onBug: ({ message, cause }) => this.#parts.onWarning(`${message} ${stackOf(cause)}`),
     })
   }
@@ -210,6 +213,12 @@ export class Gateway {
   get isReady(): boolean {
     return this.fleet.waitUntilKnown(this.#settings.gateway.startupWait) === undefined
   }
+
+  /** The public keys of caller tokens; `undefined` if no server gets such tokens. */
+  readonly publishKeys = (): Promise<PublishedKeys> | undefined =>
+    this.#settings.servers.some(({ enabled, identity }) => enabled && identity === 'forward')
+      ? this.#opened.callerKeys.publishRecent()
+      : undefined
 
   get settings(): Settings {
     return this.#settings
@@ -362,24 +371,10 @@ export class Gateway {
     const now = this.catalog.put(server, serverCatalog)
     const config = this.#settings.servers.find(({ id }) => id === server)
     if (config) this.#catalogStore.save(config, now)
-    this.#warnAboutLeftOut(server, now)
+    this.#catalogWarnings.check(server, now, config)
     const event = buildDiscoveryEvent(server, before, now)
     if (event) this.#onServerEvent(event)
     if (!this.#inProcess.has(server)) this.governance.discovery.enqueue(server)
-  }
-
-  /** Warns once about each: a server repeats its mistakes whenever its lists are read. */
-  #warnAboutLeftOut(server: string, { leftOut }: ServerCatalog): void {
-    const known = this.#reportedLeftOut.get(server) ?? new Set()
-    const texts = leftOut.map(
-      ({ name, reason }) => `"${toVisibleText(name)}" of server ${server} is left out: ${reason}.`,
-    )
-    const news = texts.filter((text) => !known.has(text))
-    this.#reportedLeftOut.set(server, new Set(texts))
-    for (const text of news.slice(0, MAX_WARNINGS)) this.#parts.onWarning(text)
-    const more = news.length - MAX_WARNINGS
-    if (more > 0)
-      this.#parts.onWarning(`${more} more of server ${server} are left out: see \`sallyport servers ${server}\`.`)
   }
 
   #serverOrder(): readonly string[] {
@@ -409,6 +404,7 @@ export interface GatewayParts {
 export interface OpenedParts {
   readonly tokens: LocalTokens
   readonly gatekeeper: CurrentAuthenticators
+  readonly callerKeys: CallerKeys
   readonly watchdog: Watchdog
   readonly builtIns: McpServer
   readonly shelves: SessionShelves

@@ -1,10 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { getSessionId, getUserId, type McpServer } from '@sallyport/kit'
+import { locateKeys } from '../config/config.ts'
 import { makeFolder } from '../disk/disk.ts'
 import { compilePattern } from '../governance/governance.ts'
 import { SessionShelves } from '../isolation/isolation.ts'
-import { CurrentAuthenticators, openLocalTokens } from '../sessions/sessions.ts'
+import { CallerKeys, CurrentAuthenticators, openLocalTokens } from '../sessions/sessions.ts'
 import { openGatewayTelemetry } from '../telemetry/telemetry.ts'
 import { createBuiltInServer, createMark, openWatchdog } from '../upstream/upstream.ts'
 import { VERSION } from '../version.ts'
@@ -19,6 +20,7 @@ export async function openGateway(parts: GatewayParts): Promise<Gateway> {
     const tokens = await openLocalTokens({ state, onWarning })
     undo.push(() => tokens.close())
     const gatekeeper = new CurrentAuthenticators(tokens, loaded.settings.jwt)
+    const callerKeys = createCallerKeys(parts)
     const marks = createMarks(state)
     const watchdog = openWatchdog({ runMark: marks.run, environment, onWarning })
     undo.push(() => watchdog.close())
@@ -31,7 +33,9 @@ export async function openGateway(parts: GatewayParts): Promise<Gateway> {
     undo.push(() => telemetry.close())
     const shelves = new SessionShelves({ state, settings: () => gateway.settings })
     const builtIns = createBuiltIns(parts, shelves)
-    const gateway: Gateway = new Gateway(parts, { tokens, gatekeeper, watchdog, builtIns, shelves, telemetry, marks })
+    const gateway: Gateway = new Gateway(parts, {
+      ...{ tokens, gatekeeper, callerKeys, watchdog, builtIns, shelves, telemetry, marks },
+    })
     gateway.governance.approvalChannels.watchTokens(tokens)
     gateway.restore()
     return gateway
@@ -39,6 +43,12 @@ export async function openGateway(parts: GatewayParts): Promise<Gateway> {
     for (const step of undo.reverse()) await step()
     throw error
   }
+}
+
+/** They are read or created when the first server needs them. */
+function createCallerKeys({ home, state, environment, onWarning }: GatewayParts): CallerKeys {
+  const folder = locateKeys({ environment, cwd: process.cwd() })
+  return new CallerKeys({ folder, notInside: [state, home.path], now: () => Date.now(), onWarning })
 }
 
 function createMarks(path: string): OpenedParts['marks'] {

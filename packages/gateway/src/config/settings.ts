@@ -58,6 +58,8 @@ interface ServerCommon {
   readonly trusted: boolean
   /** How sensitive its data is. Undefined: only its tools' entries say it. */
   readonly sensitivity?: SensitivityRule | undefined
+  /** Whether the server is told who calls, if it declares that it can verify that. */
+  readonly identity?: 'forward' | undefined
   readonly location: SourceLocation
 }
 

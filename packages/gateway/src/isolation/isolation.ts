@@ -3,6 +3,13 @@ export { INTENT, splitIntent } from './intent.ts'
 export { defineExecutor, type ExecutorDefinition } from './mcp-executor.ts'
 export { returnsOnlyNarrowValues } from './narrow-schema.ts'
 export { createProviderEngine } from './provider-engine.ts'
-export { ResultShaper, type ShapingFacts, shownTool, stripTask, withoutQuotedText } from './result-shaper.ts'
+export { ResultShaper, type ShapingFacts, stripTask, withoutQuotedText } from './result-shaper.ts'
 export { SessionShelves } from './session-shelves.ts'
-export { findPresetProblem, isQuarantined, resolveShapingRules, type ShapingRules, UNSHAPED } from './shaping-rules.ts'
+export {
+  findPresetProblem,
+  isQuarantined,
+  resolveShapingRules,
+  type ShapingRules,
+  shownTool,
+  UNSHAPED,
+} from './shaping-rules.ts'

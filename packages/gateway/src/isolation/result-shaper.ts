@@ -16,16 +16,16 @@ import { type ResultShelf, SHAPED_META, shapeToolResult, type ToolResult } from 
 import type { ModelSettings, Settings } from '../config/config.ts'
 import { type Frame, parseFrame, scanFrame } from '../upstream/upstream.ts'
 import type { Audience } from './audience.ts'
-import { withIntent } from './intent.ts'
 import type { IsolatedCall, IsolatedOutcome, IsolatedReply, ModelUsage } from './isolated-call.ts'
 import type { IsolationPlan } from './isolation-plan.ts'
 import { resolveExecutor } from './mcp-executor.ts'
 import type { ModelEngine } from './model-engine.ts'
+import { NamedPresets } from './named-presets.ts'
 import { detachStructure, findRawStructure } from './raw-structure.ts'
 import { onlyText } from './result-text.ts'
 import { runIsolated } from './run-isolated.ts'
 import type { RunParts } from './run-parts.ts'
-import { isQuarantined, mayCutFor, type ShapingRules } from './shaping-rules.ts'
+import { isQuarantined, type ShapingRules } from './shaping-rules.ts'
 
 /** The caller to whom a result belongs. */
 export interface ResultOwner {
@@ -62,6 +62,7 @@ export interface ResultShaperOptions {
   readonly findValueProblem: RunParts['findValueProblem']
   readonly createEngine: (model: ModelSettings) => ModelEngine
   readonly newId: () => string
+  readonly onWarning?: ((text: string) => void) | undefined
 }
 
 export type ShapedResult = { readonly facts: ShapingFacts } & (
@@ -78,11 +79,14 @@ const NEVER_BOUNDED: readonly string[] = ['CALL_CANCELLED', 'EXECUTOR_MISSING']
 
 /** Decides which part of a result is returned to its caller. It stores the full result first. */
 export class ResultShaper {
+  /** The presets that servers name for their results. */
+  readonly named: NamedPresets
   readonly #options: ResultShaperOptions
   readonly #engines = new WeakMap<ModelSettings, ModelEngine>()
 
   constructor(options: ResultShaperOptions) {
     this.#options = options
+    this.named = new NamedPresets(options)
   }
 
   /** Whether a result is returned unchanged. Nearly all are, so this check is cheap. */
@@ -466,17 +470,4 @@ function isolationMeta(run: ShapingRun, { runId, bytesIn, bytesOut }: RunSizes):
       ...(run.handle !== undefined && { handle: run.handle }),
     },
   }
-}
-
-/**
- * A tool as its callers see it: with the intent argument if it takes one, and without an output schema if results may
- * be shortened for them. Such a schema promises structured content in every result, and many clients reject results
- * without it (ISO-17).
- */
-export function shownTool(definition: JsonObject, rules: ShapingRules, audience: Audience): JsonObject {
-  const asking = rules.takesIntent ? withIntent(definition) : definition
-  const isPromised = !audience.needsStructure || !mayCutFor(rules, audience)
-  if (isPromised || asking.outputSchema === undefined) return asking
-  const { outputSchema: _promised, ...shown } = asking
-  return shown
 }

@@ -53,10 +53,11 @@ export class CallLabels {
   before(judged: JudgedCall): LabelledCall {
     const { context } = judged
     const found = this.#findRaise(context)
-    if (found === undefined || this.#options.labels === undefined) return { judged, stored: undefined }
-    const holder = pickHolder(context)
+    const holder = this.#pickHolder(context)
+    if ((found === undefined && holder === context.holder) || this.#options.labels === undefined)
+      return { judged, stored: undefined }
     const from = holder.current
-    const stored = this.#options.labels.raise(holder, found)
+    const stored = found && this.#options.labels.raise(holder, found)
     const to = holder.current
     // If the label rose meanwhile, the permit sees that, and the call is rechecked before it is sent.
     if (holder !== context.holder || from === context.seen) {
@@ -79,6 +80,17 @@ export class CallLabels {
     return labels.raise(holder, { datasets: [...claimed, ...detected], reason, call: callFactsOf(call) })
   }
 
+  /**
+   * If only values of a schema that cannot carry a text come back, the sub-agent takes the label, and the session stays
+   * as it is. In a session that is private already, the sub-agent has at least that label.
+   */
+  #pickHolder({ call, holder, rules }: CallContext): LabelHolder {
+    const { labels } = this.#options
+    if (labels === undefined || holder instanceof ChildSession || call.offer.kind !== 'tool') return holder
+    if (!returnsOnlyNarrowValues(rules.shaping.plan)) return holder
+    return labels.createChild(holder, call.principal, call.id)
+  }
+
   #findRaise({ call, rules }: CallContext): LabelRaise | undefined {
     const found = rules.findSensitivity(call)
     const { server } = call.offer
@@ -93,15 +105,6 @@ export class CallLabels {
     const datasets = isUntrusted ? [dataset, UNTRUSTED_DATASET] : [dataset]
     return { datasets, reason, rule, call: callFactsOf(call) }
   }
-}
-
-/**
- * If only values of a schema that cannot carry a text come back, the sub-agent takes the label, and the session stays
- * as it is. In a session that is private already, the sub-agent has at least that label.
- */
-function pickHolder({ call, holder, rules }: CallContext): LabelHolder {
-  if (holder instanceof ChildSession || call.offer.kind !== 'tool') return holder
-  return returnsOnlyNarrowValues(rules.shaping.plan) ? new ChildSession(holder) : holder
 }
 
 const callFactsOf = ({ id, traceId, offer }: Call) => ({

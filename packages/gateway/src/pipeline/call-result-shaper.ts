@@ -76,14 +76,17 @@ export class CallResultShaper {
     // A page of a stored result is short. If it were cut again, nobody could read the rest.
     if (isResultReader(call.offer)) return
     const audience = this.#audienceOf(call)
-    if (shaper.isWhole(rules.shaping, answer, audience)) return
+    const { preset } = answer
+    const { server } = call.offer
+    const shaping = preset === undefined ? rules.shaping : shaper.named.addTo(rules.shaping, { server, preset })
+    if (shaper.isWhole(shaping, answer, audience)) return
     const { era } = answer
     const task = call.method === 'tasks/get' ? readTaskResult(answer.frame, shownTask(rules)) : undefined
     const frame = task?.frame ?? answer.frame
     const { principal, offer, cancellation, intent } = call
     const returned = shaper.shape({
       ...{ owner: principal, server: offer.server, definition: offer.original as ToolDefinition },
-      ...{ args: argumentsOf(redactCall(call, rules)), intent, rules: rules.shaping, frame, cancellation },
+      ...{ args: argumentsOf(redactCall(call, rules)), intent, rules: shaping, frame, cancellation },
       audience,
       canPage: this.#canPage(principal),
       isReadOnly:

@@ -1,7 +1,7 @@
 import type { Cancellation, Era, JsonObject, Principal, SallyportError } from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
 import type { LabelHolder } from '../governance/governance.ts'
-import type { Client, Frame, ResourceSubscription } from '../upstream/upstream.ts'
+import type { Client, Frame, NamedPreset, ResourceSubscription } from '../upstream/upstream.ts'
 
 /** One request for an offer, on its way through the pipeline. */
 export interface Call {
@@ -43,8 +43,15 @@ export interface Call {
 
 /** The answer to a call: the bytes of the server's answer, or an error. */
 export type Answer =
-  /** `claims`: what the server says to the gateway in `_meta` (`sallyport/…`); the frame does not have it any more. */
-  | { readonly kind: 'frame'; readonly frame: Frame; readonly era: Era; readonly claims?: JsonObject | undefined }
+  | {
+      readonly kind: 'frame'
+      readonly frame: Frame
+      readonly era: Era
+      /** What the server says to the gateway in `_meta` (`sallyport/…`); the frame does not have it any more. */
+      readonly claims?: JsonObject | undefined
+      /** The preset that the server named for its result. */
+      readonly preset?: NamedPreset | undefined
+    }
   /** `meta`: more information for the client, if there is any. */
   | { readonly kind: 'failure'; readonly error: SallyportError; readonly meta?: JsonObject }
 

@@ -1,15 +1,17 @@
-import {
-  type Era,
-  formatParam,
-  isJsonObject,
-  type JsonObject,
-  redactText,
-  SallyportError,
-  toOwnerKey,
-} from '@sallyport/core'
+import { formatParam, isJsonObject, type Principal, redactText, SallyportError, toOwnerKey } from '@sallyport/core'
 import { encodeHeaderValue } from '@sallyport/kit/http-intake'
 import { findHeaderParams } from '../catalog/catalog.ts'
-import type { AskClient, CallLimit, ClientCall, Frame, Permit, Upstream, UpstreamReply } from '../upstream/upstream.ts'
+import { ChildSession } from '../governance/governance.ts'
+import type {
+  AskClient,
+  CallerIdentity,
+  CallLimit,
+  ClientCall,
+  Frame,
+  Permit,
+  Upstream,
+  UpstreamReply,
+} from '../upstream/upstream.ts'
 import type { Answer, Call } from './call.ts'
 import { askForInputs, MAX_ROUNDS } from './input-rounds.ts'
 
@@ -24,6 +26,17 @@ export interface DispatchOptions {
   /** Whether only values that match a schema are returned (ISO-11). */
   readonly isQuarantined: boolean
   readonly permit: Permit
+  /** Tells servers who calls, if their entries ask for that (SEN-19). */
+  readonly callers?: Callers | undefined
+  /** A person approved that this call may connect to others, although its session is private. */
+  readonly mayConnect?: boolean | undefined
+}
+
+/** The identities of callers, for servers. */
+export interface Callers {
+  find(principal: Principal): CallerIdentity
+  /** For one call of this tool. */
+  findForConnect(principal: Principal, tool: string): CallerIdentity
 }
 
 /** Sends the call to its server. Every failure is returned as an answer. */
@@ -34,9 +47,11 @@ export function dispatch(call: Call, server: Upstream | undefined, options: Disp
   }
   // No async function: it would cost each call more than all the work here.
   return sendFirst(call, server, options).then(
-    ({ frame, era, claims }) => {
-      if (options.isQuarantined || isFinal(call, frame, era)) return { kind: 'frame', frame, era, claims }
-      return runInputRounds(call, server, { frame, options }).catch((error: unknown) => failed(call, error))
+    (reply) => {
+      if (options.isQuarantined || isFinal(call, reply)) return toAnswer(reply)
+      return runInputRounds(call, server, { frame: reply.frame, options }).catch((error: unknown) =>
+        failed(call, error),
+      )
     },
     (error: unknown) => failed(call, error),
   )
@@ -45,23 +60,21 @@ export function dispatch(call: Call, server: Upstream | undefined, options: Disp
 /** Turns an error that is thrown synchronously into a rejection, so that both are handled alike. */
 function sendFirst(call: Call, server: Upstream, options: DispatchOptions): Promise<UpstreamReply> {
   try {
-    return server.request(outgoingCall(call, call.params, options))
+    return server.request(outgoingCall(call, server, options))
   } catch (error) {
     return Promise.reject(error)
   }
 }
 
-function outgoingCall(
-  call: Call,
-  params: JsonObject,
-  { ask, askStanding, limit, mayTellSecrets, isQuarantined, permit }: DispatchOptions,
-): ClientCall {
+function outgoingCall(call: Call, { config }: Upstream, options: DispatchOptions): ClientCall {
+  const { ask, askStanding, limit, mayTellSecrets, isQuarantined, permit } = options
   // Written out: this runs for every call, and spreading would cost more than everything else.
   return {
     method: call.method,
-    params,
+    params: call.params,
     name: call.subject ?? call.offer.name,
     session: toOwnerKey(call.principal),
+    caller: config.identity === undefined ? undefined : findCaller(call, options),
     headers: mirroredHeaders(call),
     trace: call.trace,
     span: call.span,
@@ -78,6 +91,15 @@ function outgoingCall(
   }
 }
 
+/** A call that was approved to connect has a token of its own, each time it is sent. */
+const findCaller = (
+  { principal, holder, offer }: Call,
+  { callers, mayConnect }: DispatchOptions,
+): CallerIdentity | undefined => {
+  const caller = holder instanceof ChildSession ? holder.principal : principal
+  return mayConnect ? callers?.findForConnect(caller, offer.name) : callers?.find(caller)
+}
+
 /** Passes on the progress numbers without the server's message. */
 const withoutMessage = (report: Call['onProgress']): Call['onProgress'] =>
   report &&
@@ -85,7 +107,7 @@ const withoutMessage = (report: Call['onProgress']): Call['onProgress'] =>
     report({ ...(typeof progress === 'number' && { progress }), ...(typeof total === 'number' && { total }) }))
 
 /** Whether the answer goes to the client. If the client cannot be asked during a call, it gets the server's questions as the answer. */
-const isFinal = ({ client }: Call, { envelope }: Frame, era: Era): boolean =>
+const isFinal = ({ client }: Call, { frame: { envelope }, era }: UpstreamReply): boolean =>
   envelope.resultType !== 'input_required' || era === 'legacy' || client?.answersInCall === false
 
 /** Asks the client what a modern server needs, and repeats the call with the answers. */
@@ -94,12 +116,14 @@ async function runInputRounds(call: Call, server: Upstream, first: Round): Promi
   let { frame } = first
   for (let round = 1; round < MAX_ROUNDS; round++) {
     const params = await askForInputs(call, frame, options.ask)
-    const reply = await server.request(outgoingCall(call, params, options))
-    if (isFinal(call, reply.frame, reply.era)) return { kind: 'frame', ...reply }
+    const reply = await server.request(outgoingCall({ ...call, params }, server, options))
+    if (isFinal(call, reply)) return toAnswer(reply)
     frame = reply.frame
   }
   throw new SallyportError('UPSTREAM_PROTOCOL', `The server asked for more input ${MAX_ROUNDS} times in a row.`)
 }
+
+const toAnswer = (reply: UpstreamReply): Answer => ({ kind: 'frame', ...reply })
 
 interface Round {
   readonly frame: Frame

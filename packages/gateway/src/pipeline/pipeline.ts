@@ -63,6 +63,8 @@ export interface PipelineOptions
   readonly upstream: (server: string) => Upstream | Promise<Upstream | undefined> | undefined
   /** A call has ended, in whatever way. */
   readonly onEnd: (end: CallEnd) => void
+  /** Tells servers who calls. */
+  readonly callers?: DispatchOptions['callers']
   /** Observes every call. */
   readonly observer?: CallObserver | undefined
 }
@@ -290,7 +292,9 @@ export class Pipeline {
   #dispatchOptions(call: Call, { limit, policy, shaping }: ToolRules, permit: CallPermit): DispatchOptions {
     const mayTellSecrets = policy.secrets.value === 'allow'
     const asking = { ask: this.#questions.askDuring(call), askStanding: this.#questions.askOutside(call) }
-    return { ...asking, limit, mayTellSecrets, isQuarantined: isQuarantined(shaping.plan), permit }
+    const { callers } = this.#options
+    const mayConnect = permit.current.context.grant?.isForPrivateData
+    return { ...asking, limit, mayTellSecrets, isQuarantined: isQuarantined(shaping.plan), permit, callers, mayConnect }
   }
 
   /**

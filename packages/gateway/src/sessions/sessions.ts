@@ -1,5 +1,7 @@
 export { isPrintableName } from '@sallyport/kit/identity'
 export { type Authentication, type Authenticator, isRefusal, type Refusal } from './authenticator.ts'
+export { CallerKeys, type PublishedKeys } from './callers/caller-keys.ts'
+export { CallerTokens, type SessionLabel } from './callers/caller-tokens.ts'
 export { CredentialFailures, type CredentialKind, RETRY_AFTER_SECONDS } from './credential-failures.ts'
 export { type CredentialPolicy, CurrentAuthenticators } from './current-authenticators.ts'
 export { EndedSessions } from './ended-sessions.ts'

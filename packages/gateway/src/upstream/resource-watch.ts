@@ -7,6 +7,7 @@ import {
   messageOf,
   SallyportError,
 } from '@sallyport/core'
+import type { CallerIdentity } from './link/caller-token.ts'
 import type { HandshakeResult } from './link/handshake.ts'
 import type { Link } from './link/link.ts'
 import { SUBSCRIBED } from './link/listen-request.ts'
@@ -32,8 +33,8 @@ const LIST_CHANGE = /^notifications\/(tools|prompts|resources)\/list_changed$/
 
 interface WatchedResource {
   readonly uri: string
-  /** The granted subscriptions. They survive restarts of the server. */
-  readonly holders: Set<ResourceSubscription>
+  /** The granted subscriptions, and who asked for them. They survive restarts of the server. */
+  readonly holders: Map<ResourceSubscription, CallerIdentity | undefined>
   /** Clients whose request is not answered yet. */
   waiting: number
   asking: Promise<Frame> | undefined
@@ -69,10 +70,11 @@ export class ResourceWatch {
       // One request serves all subscribers, in the name of the gateway. So each subscription needs its own permit
       // first.
       await unlessCancelled(requirePermit(call.permit), call.cancellation)
-      const frame = watched.isGranted
-        ? SUBSCRIBED
-        : await unlessCancelled(this.#subscribeOnce(watched, call), call.cancellation)
-      if (frame.envelope.result !== undefined) this.#addHolder(watched, subscription)
+      const frame =
+        watched.isGranted && !this.#source?.namesCallers
+          ? SUBSCRIBED
+          : await unlessCancelled(this.#subscribeOnce(watched, call), call.cancellation)
+      if (frame.envelope.result !== undefined) this.#addHolder(watched, subscription, call.caller)
       return { frame, era: 'legacy' }
     } finally {
       watched.waiting--
@@ -107,7 +109,7 @@ export class ResourceWatch {
 
   /** The subscribers must subscribe again: they now use another connection. */
   dismiss(): void {
-    const holders = [...this.#watched.values()].flatMap((watched) => [...watched.holders])
+    const holders = [...this.#watched.values()].flatMap((watched) => [...watched.holders.keys()])
     for (const watched of [...this.#watched.values()]) {
       watched.holders.clear()
       this.#unsubscribeIfUnused(watched)
@@ -150,7 +152,7 @@ export class ResourceWatch {
       const watched = this.#watched.get(uri)
       if (!watched) continue
       if (watched.waiting > 0) watched.early = update
-      for (const holder of [...watched.holders]) holder.update(update)
+      for (const holder of [...watched.holders.keys()]) holder.update(update)
     }
   }
 
@@ -167,18 +169,18 @@ export class ResourceWatch {
         },
       )
     const watched: WatchedResource = {
-      ...{ uri, holders: new Set<ResourceSubscription>(), waiting: 0 },
+      ...{ uri, holders: new Map(), waiting: 0 },
       ...{ asking: undefined, leaving: undefined, isGranted: false, early: undefined },
     }
     this.#watched.set(uri, watched)
     return watched
   }
 
-  #addHolder(watched: WatchedResource, subscription: ResourceSubscription): void {
+  #addHolder(watched: WatchedResource, subscription: ResourceSubscription, caller?: CallerIdentity): void {
     if (subscription.hasEnded) return
     // We were closed while the request was pending.
     if (this.#watched.get(watched.uri) !== watched) return subscription.markLost()
-    watched.holders.add(subscription)
+    watched.holders.set(subscription, caller)
     if (watched.early) subscription.update(watched.early)
     subscription.onRelease(() => {
       watched.holders.delete(subscription)
@@ -188,7 +190,7 @@ export class ResourceWatch {
 
   /** Clients that subscribe while the request is pending share its outcome. */
   #subscribeOnce(watched: WatchedResource, by?: SubscribeOptions): Promise<Frame> {
-    if (watched.asking !== undefined) return watched.asking
+    if (watched.asking !== undefined && !this.#source?.namesCallers) return watched.asking
     const asking = this.#subscribeAtServer(watched, by).finally(() => {
       if (watched.asking !== asking) return
       watched.asking = undefined
@@ -232,9 +234,10 @@ export class ResourceWatch {
     const work = async (): Promise<void> => {
       for (const watched of queue) {
         if (this.#source !== source) return
-        const refusal =
-          watched.holders.size > 0 ? await this.#subscribeOnce(watched).then(findRefusal, messageOf) : undefined
-        if (refusal !== undefined) refusals.push(refusal)
+        for (const by of listSubscribers(watched, source)) {
+          const refusal = await this.#subscribeOnce(watched, by).then(findRefusal, messageOf)
+          if (refusal !== undefined) refusals.push(refusal)
+        }
       }
     }
     await Promise.all(Array.from({ length: Math.min(source.maxConcurrent, wanted.length) }, work))
@@ -243,6 +246,12 @@ export class ResourceWatch {
         `it no longer reports changes of ${refusals.length} subscribed resource(s): ${refusals[0]}`,
       )
   }
+}
+
+/** In whose name a resource is subscribed again: in that of the gateway, or of each caller. */
+function listSubscribers({ uri, holders }: WatchedResource, { namesCallers }: ChangeSource) {
+  const callers = namesCallers ? new Set(holders.values()) : holders.size > 0 ? [undefined] : []
+  return [...callers].map((caller): SubscribeOptions | undefined => caller && { params: { uri }, caller })
 }
 
 const findRefusal = ({ envelope }: Frame): string | undefined =>
@@ -276,11 +285,13 @@ interface SubscribeRequestsOptions {
 class SubscribeRequests implements ChangeSource {
   /** So that a server that has just restarted does not get thousands of requests at once. */
   readonly maxConcurrent = 16
+  readonly namesCallers: boolean
   readonly #options: SubscribeRequestsOptions
   #isClosed = false
 
   constructor(options: SubscribeRequestsOptions) {
     this.#options = options
+    this.namesCallers = options.link.namesCallers
   }
 
   subscribe(uri: string, by: SubscribeOptions | undefined): Promise<Frame> {
@@ -309,9 +320,9 @@ class SubscribeRequests implements ChangeSource {
   #request(method: string, uri: string, by?: SubscribeOptions): Promise<Frame> {
     const { call, callMaximum } = this.#options.timeouts
     if (!by) return this.#options.link.request({ method, params: { uri }, timeout: call, maximum: callMaximum })
-    const { params, client, ask, limit, onProgress, mayTellSecrets } = by
+    const { params, caller, client, ask, limit, onProgress, mayTellSecrets } = by
     return this.#options.link.request({
-      ...{ method, params, client, ask, limit, onProgress, mayTellSecrets },
+      ...{ method, params, caller, client, ask, limit, onProgress, mayTellSecrets },
       name: uri,
       ...timeoutsFor(by, { timeout: call, maximum: callMaximum }),
     })

@@ -146,6 +146,7 @@ export class ServerConnection implements Upstream {
       messages: this.#options.messages.tail(),
       dropped: this.#options.dropped.counts,
       health: state === 'ready' ? this.#health.health : undefined,
+      takesCallers: state === 'ready' && this.config.identity ? this.#link?.namesCallers : undefined,
     }
   }
 

@@ -1,4 +1,5 @@
 import type { Envelope, SallyportError } from '@sallyport/core'
+import type { TokenAudience } from './link/caller-token.ts'
 import type { OutgoingCall } from './link/outgoing-call.ts'
 
 /** One whole JSON-RPC message: validated, and stored as the bytes that arrived. */
@@ -13,6 +14,8 @@ export interface EncodedRequest {
   readonly call: OutgoingCall
   /** The whole JSON-RPC message on one line. */
   readonly text: string
+  /** The same at the moment when it is written, if it changes while it waits. */
+  readonly currentText?: (() => string) | undefined
 }
 
 export interface TransportEvents {
@@ -46,6 +49,8 @@ export interface Transport {
   abandon(id: number): boolean
   /** The handshake ended with this protocol version; HTTP repeats it in a header. */
   setProtocolVersion(protocolVersion: string): void
+  /** For a server that is told who calls. It is known once the transport is open. */
+  readonly audience?: TokenAudience | undefined
   /** Afterwards nothing is left: no process, no socket, no timer. */
   close(): Promise<void>
 }

@@ -1,4 +1,5 @@
 import type { Era, JsonObject, SallyportEvent } from '@sallyport/core'
+import type { NamedPreset } from './answers/named-preset.ts'
 import type { ClientCall } from './link/outgoing-call.ts'
 import type { ListName, OwnLists } from './own-lists.ts'
 import type { ServerCatalog } from './server-catalog.ts'
@@ -12,6 +13,8 @@ export interface UpstreamReply {
   readonly era: Era
   /** What the server says to the gateway in `_meta`, by key (`sallyport/…`). The frame does not have it any more. */
   readonly claims?: JsonObject | undefined
+  /** The preset that the server named for its result. */
+  readonly preset?: NamedPreset | undefined
 }
 
 export interface UpstreamListener {

@@ -30,6 +30,8 @@ export interface UpstreamStatus {
   readonly dropped: DropCounts
   /** The result of its health checks; `undefined` before the first one, and if there are none. */
   readonly health?: Health | undefined
+  /** For a connected server with `identity: forward`: whether it declares that it takes caller tokens. */
+  readonly takesCallers?: boolean | undefined
   /** For a server that not all clients share. */
   readonly ownConnections?: OwnConnections
 }

@@ -1,6 +1,7 @@
-import type { Era, JsonObject } from '@sallyport/core'
+import { CALLER_TOKEN_PREFIX, type Era, type JsonObject } from '@sallyport/core'
 import { collectSecrets, type DockerGatewayConfig, type ServerConfig } from '../config/config.ts'
 import { type CredentialFilter, createCredentialFilter, hideCredentials } from './answers/credential-filter.ts'
+import { addAudience, type CallerKeySource, createStartVariables } from './caller-audience.ts'
 import type { QuestionScope } from './client.ts'
 import { sharedIdentity } from './connection-slot.ts'
 import { prepareDockerLaunch } from './docker/docker.ts'
@@ -17,6 +18,7 @@ import type { Transport } from './transport.ts'
 import type { UpstreamConfig } from './upstream-config.ts'
 import type { Upstream, UpstreamConnection, UpstreamListener } from './upstream-interface.ts'
 
+export type { NamedPreset } from './answers/named-preset.ts'
 export { parseFrame } from './answers/parse-frame.ts'
 export { redactFrame, scanFrame } from './answers/redact-frame.ts'
 export { type Edit, sliceBytes, splice } from './answers/splice.ts'
@@ -32,6 +34,7 @@ export {
   type StandingClient,
 } from './client.ts'
 export { type AbsentServer, Fleet, type StartTime } from './fleet.ts'
+export { type CallerIdentity, takesCallerTokens } from './link/caller-token.ts'
 export { formatIntroduction } from './link/encode-request.ts'
 export type { CallLimit, ClientCall } from './link/outgoing-call.ts'
 export { findUrlElicitations } from './link/url-elicitations.ts'
@@ -61,6 +64,8 @@ export interface UpstreamContext {
   readonly clientInfo: JsonObject
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly watchdog: Watchdog
+  /** For servers that are told who calls. */
+  readonly callerKeys?: CallerKeySource | undefined
   /** The marks of all processes that we start are below this one. */
   readonly runMark: string
   /** What was learned about a server in the last run. */
@@ -119,7 +124,8 @@ const filters = new WeakMap<ServerConfig, CredentialFilter | undefined>()
 
 /** A server may have many connections; they share this. */
 function getFilter(config: ServerConfig): CredentialFilter | undefined {
-  if (!filters.has(config)) filters.set(config, createCredentialFilter(config.credentials))
+  const tokenPrefix = config.identity === 'forward' ? CALLER_TOKEN_PREFIX : undefined
+  if (!filters.has(config)) filters.set(config, createCredentialFilter(config.credentials, tokenPrefix))
   return filters.get(config)
 }
 
@@ -155,9 +161,16 @@ const nextMark = (config: ServerConfig, { runMark }: UpstreamContext): string =>
   `${runMark}.${createMark(config.id, String(++startCount))}`
 
 function buildTransport(config: PlainConfig, stderr: StderrTail, context: UpstreamContext): Transport {
+  const { callerKeys: keys } = context
+  const forwarding = config.identity === 'forward' && keys !== undefined ? { server: config.id, keys } : undefined
   if (config.kind === 'stdio') {
     const { environment, watchdog } = context
-    return new StdioTransport({ config, environment, mark: nextMark(config, context), watchdog, stderr })
+    const startVariables = forwarding && createStartVariables(forwarding, () => transport)
+    const mark = nextMark(config, context)
+    const transport: Transport = new StdioTransport({ config, environment, mark, watchdog, stderr, startVariables })
+    return transport
   }
-  return config.kind === 'http' ? new StreamableHttpTransport({ config }) : new LegacySseTransport({ config })
+  const transport =
+    config.kind === 'http' ? new StreamableHttpTransport({ config }) : new LegacySseTransport({ config })
+  return forwarding ? addAudience(transport, forwarding) : transport
 }

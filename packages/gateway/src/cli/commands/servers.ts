@@ -83,6 +83,7 @@ function details(server: ServerView, now: Date): readonly (readonly [string, str
     ['next attempt', server.retryAt === undefined ? undefined : new Date(server.retryAt).toISOString()],
     ['restarts', String(server.restarts)],
     ['protocol', server.era],
+    ['callers', callersText(server)],
     ['process', server.pid === undefined ? undefined : String(server.pid)],
     ['own connections', server.ownConnections && `${server.ownConnections.count}, for callers that do not share one`],
     ['offers', `${server.tools} tools, ${server.resources} resources, ${server.prompts} prompts`],
@@ -97,6 +98,14 @@ function details(server: ServerView, now: Date): readonly (readonly [string, str
     ['without tools', list(config.excludeTools)],
     ['entry', config.location.line === 0 ? config.location.file : `${config.location.file}:${config.location.line}`],
   ]
+}
+
+function callersText({ takesCallers, config }: ServerView): string | undefined {
+  if (config.identity === undefined) return undefined
+  if (takesCallers === undefined) return 'named to it once it is ready (identity: forward)'
+  return takesCallers
+    ? 'named to it with each request (identity: forward)'
+    : 'not named to it: it has identity: forward, but does not declare the capability sallyport/caller'
 }
 
 function healthText({ isHealthy, since, reason }: NonNullable<ServerView['health']>, now: Date): string {

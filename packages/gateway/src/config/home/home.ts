@@ -37,6 +37,14 @@ export function locateState(options: LocateOptions): string {
   return join(xdgFolder(environment, 'XDG_STATE_HOME', join('.local', 'state')), 'sallyport')
 }
 
+/** The folder of the keys that sign caller tokens: `$SALLYPORT_KEYS`, else `$XDG_DATA_HOME/sallyport/keys`. */
+export function locateKeys(options: Omit<LocateOptions, 'flag'>): string {
+  const { environment } = options
+  const fromVariable = readEnvironment(environment).keys
+  if (fromVariable !== undefined) return resolvePath(fromVariable, options)
+  return join(xdgFolder(environment, 'XDG_DATA_HOME', join('.local', 'share')), 'sallyport', 'keys')
+}
+
 /** A home that was named explicitly must exist: after a typo, an error is clearer than a gateway without servers. */
 export function requireHome(home: Home): void {
   if (home.origin === 'user' || home.origin === 'project') return
@@ -69,7 +77,7 @@ function resolveFlag(path: string, flag: string, options: LocateOptions): string
   })
 }
 
-function resolvePath(path: string, { environment, cwd }: LocateOptions): string {
+function resolvePath(path: string, { environment, cwd }: Omit<LocateOptions, 'flag'>): string {
   if (path === '~') return userHomeOf(environment)
   return path.startsWith('~/') ? join(userHomeOf(environment), path.slice(2)) : resolve(cwd, path)
 }

@@ -56,6 +56,7 @@ export function readCommonSettings(source: EntrySource<CommonEntry>, defaults?: 
     credentials: source.credentials,
     trusted: entry.trusted ?? false,
     sensitivity: toSensitivityRule(entry),
+    identity: entry.identity,
     location: source.location,
   } as const
 }

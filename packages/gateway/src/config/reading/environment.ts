@@ -3,16 +3,21 @@ import { didYouMean, SallyportError } from '@sallyport/core'
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /** The environment variables that the gateway itself reads. */
-export const KNOWN_VARIABLES = ['SALLYPORT_HOME', 'SALLYPORT_STATE'] as const
+export const KNOWN_VARIABLES = ['SALLYPORT_HOME', 'SALLYPORT_STATE', 'SALLYPORT_KEYS'] as const
 
 export interface SallyportEnvironment {
   readonly home: string | undefined
   readonly state: string | undefined
+  readonly keys: string | undefined
 }
 
 /** Reads and checks the gateway's own variables. An invalid one is an error that names it. */
 export function readEnvironment(environment: Environment): SallyportEnvironment {
-  return { home: readFolder(environment, 'SALLYPORT_HOME'), state: readFolder(environment, 'SALLYPORT_STATE') }
+  return {
+    home: readFolder(environment, 'SALLYPORT_HOME'),
+    state: readFolder(environment, 'SALLYPORT_STATE'),
+    keys: readFolder(environment, 'SALLYPORT_KEYS'),
+  }
 }
 
 /** One warning for each SALLYPORT_* variable that nothing reads. Callers add the variables that other modules read. */

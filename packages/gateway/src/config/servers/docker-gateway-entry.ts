@@ -69,6 +69,11 @@ function readServers(source: Source, variables: DockerVariables): readonly strin
 
 function checkOptions({ entry, node, log }: Source): void {
   const at = (key: string) => node.children.get(key) ?? node
+  if (entry.identity !== undefined)
+    log.error(
+      at('identity'),
+      'a Docker MCP Gateway cannot pass on who calls. Add the server itself, or remove this key.',
+    )
   if (entry.port !== undefined && entry.transport !== 'streaming')
     log.error(at('port'), 'a port is used only with "transport: streaming". Add that, or remove the port.')
   if (entry.profile === undefined) return

@@ -81,6 +81,8 @@ function readIncludedEntry(
     const problems = log.errors.map((issue) => ({ ...issue, problem: `${issue.problem} The server is left out.` }))
     return { servers: [], warnings: [...problems, ...log.warnings] }
   }
+  // An agent writes this file: only a person decides which servers learn who calls.
+  if (server.identity !== undefined) return leftOut('the key "identity" is not allowed in the file of an agent.')
   const same = reading.servers.find((other) => other.id === id)
   if (same !== undefined && isSameTarget(same, server)) return { servers: [], warnings: log.warnings }
   const free = findFreeId(id, guessAgent(file), reading.servers)

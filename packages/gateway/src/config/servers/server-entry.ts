@@ -1,3 +1,4 @@
+import { isLoopback } from '@sallyport/core'
 import type { ServerEntry } from '../reading/config-schema.ts'
 import { type EntrySource, readCommonSettings, readEitherKey, readProgram } from '../reading/entry-source.ts'
 import type { HttpServerConfig, ServerConfig, StdioServerConfig } from '../settings.ts'
@@ -54,12 +55,24 @@ function readHttpServer(source: Source, address: string): HttpServerConfig | und
   if (entry.type === undefined && /\/sse\/?$/.test(url.replace(/[?#].*$/, ''))) {
     log.warn(at, 'this looks like a server of the older SSE transport. If it does not connect, add "type: sse".')
   }
+  checkChannel(source, url)
   return {
     ...readCommonSettings(source),
     kind: entry.type === 'sse' ? 'sse' : 'http',
     url,
     headers: readHeaders(entry.headers ?? {}, node.children.get('headers') ?? node, log),
   }
+}
+
+/** Whoever could read or answer the requests could use the tokens of callers for a minute (SEN-19). */
+function checkChannel({ entry, node, credentials, log }: Source, address: string): void {
+  if (entry.identity === undefined || !URL.canParse(address)) return
+  const { protocol, hostname } = new URL(address)
+  if (protocol === 'https:' || isLoopback(hostname.replace(/^\[|\]$/g, '')) || credentials.length > 0) return
+  log.error(
+    node.children.get('identity') ?? node,
+    'expected a url with https, a url on loopback, or a secret in "headers": otherwise any program on the way could use the tokens that name the caller.',
+  )
 }
 
 function warnIgnored({ node, log }: Source, keys: readonly string[], what: string): void {

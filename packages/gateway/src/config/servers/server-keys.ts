@@ -35,7 +35,7 @@ const UNCHECKED_SERVER_KEYS = [
   'trust',
 ] as const
 
-/** Keys of a server that isolate or restrict what it offers, or keep it from starting. */
+/** Keys of a server that isolate or restrict what it offers, keep it from starting, or say who calls it. */
 export const RESTRICTING_SERVER_KEYS = [
   ...NOT_ENFORCED_SERVER_KEYS,
   'disabled',
@@ -43,6 +43,7 @@ export const RESTRICTING_SERVER_KEYS = [
   'enabled',
   'enabledTools',
   'excludeTools',
+  'identity',
   'includeTools',
   'isolated',
   'isolatedTools',
@@ -52,6 +53,7 @@ export const RESTRICTING_SERVER_KEYS = [
 
 const INCLUDE = 'Did you mean "includeTools"?'
 const EXCLUDE = 'Did you mean "excludeTools"?'
+const FORWARD = 'Did you mean "identity: forward"?'
 const OF_TOOLS = 'It is a setting of tools: write it in tools.yaml, or under governance.patterns.'
 
 /** Other names that people use for restricting keys, and keys that belong in another file. */
@@ -59,6 +61,7 @@ export const RESTRICTING_KEY_HINTS = {
   ...{ include: INCLUDE, tools: INCLUDE, allowTools: INCLUDE, allowedTools: INCLUDE },
   ...{ exclude: EXCLUDE, denyTools: EXCLUDE, deniedTools: EXCLUDE, blockTools: EXCLUDE, blockedTools: EXCLUDE },
   contextIsolation: 'Did you mean "isolated"?',
+  ...{ forwardIdentity: FORWARD, identityForward: FORWARD, forwardCaller: FORWARD, forwardUser: FORWARD },
   networkIsolation: 'Did you mean "network"?',
   ...{ allowedPaths: OF_TOOLS, forbiddenPaths: OF_TOOLS, denyPatterns: OF_TOOLS, hidden: OF_TOOLS },
   ...{ readOnly: OF_TOOLS, returns: OF_TOOLS },
@@ -107,6 +110,7 @@ export const COMMON_KEYS = {
   trusted: optional(flag()),
   sensitivity: optional(oneOfAnyCase(SENSITIVITIES)),
   sensitivePaths: optional(stringList('a list of path patterns, such as ["/srv/hr/**"]')),
+  identity: optional(oneOf(['forward'])),
   ...unchecked(UNCHECKED_SERVER_KEYS),
 } as const
 

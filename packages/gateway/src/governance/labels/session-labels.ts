@@ -81,6 +81,7 @@ const MAX_DATASETS = 500
 export class SessionLabels {
   readonly #options: SessionLabelsOptions
   readonly #byPrincipal = new WeakMap<Principal, LabelledSession>()
+  readonly #children = new WeakMap<Principal, ChildSession>()
   readonly #sessions = new Map<string, LabelledSession>()
   readonly #loading = new Map<string, Promise<LabelledSession>>()
 
@@ -102,6 +103,19 @@ export class SessionLabels {
     const session = this.find(principal) ?? (await this.#loadOnce(principal))
     this.#byPrincipal.set(principal, session)
     return session
+  }
+
+  /** The label of a caller now. One that is not in memory counts as the strictest. */
+  labelOf(principal: Principal): SessionLabel {
+    return (this.#children.get(principal) ?? this.find(principal))?.current ?? FORGOTTEN
+  }
+
+  /** A session for the sub-agent of one call: for servers it is a session of its own, so that it leaves nothing behind. */
+  createChild(parent: LabelHolder, principal: Principal, call: string): ChildSession {
+    const own = Object.freeze({ ...principal, session: `${principal.session}/${call}` })
+    const child = new ChildSession(parent, own)
+    this.#children.set(own, child)
+    return child
   }
 
   /** The sessions in memory that have a label or have called, newest last. */
@@ -261,13 +275,16 @@ export class LabelledSession implements LabelHolder {
 
 /** The label of the sub-agent of one isolated call: at least that of the session. What it raises ends with the call. */
 export class ChildSession implements LabelHolder {
+  /** Who calls, for servers. */
+  readonly principal: Principal
   readonly #parent: LabelHolder
   readonly #own = new Map<string, Sensitivity>()
   #parentLabel: SessionLabel
   #current: SessionLabel
 
-  constructor(parent: LabelHolder) {
+  constructor(parent: LabelHolder, principal: Principal) {
     this.#parent = parent
+    this.principal = principal
     this.#parentLabel = parent.current
     this.#current = parent.current
   }

@@ -83,6 +83,7 @@ export async function openAdminTestGateway(policy: CredentialPolicy = 'required'
     narrow: (principal, profile) =>
       profile === undefined ? principal : narrowPrincipal(gateway.settings.profiles, principal, profile),
     watch: () => () => {},
+    publishKeys: () => undefined,
     readiness: () => 'ready',
     onBug: (error) => String(error),
     host: '127.0.0.1',

@@ -40,6 +40,10 @@ const serverSchema = z
     dropped: z
       .record(z.string(), z.number().int())
       .openapi({ description: 'How many of its messages were not passed on, by reason.' }),
+    takesCallers: z.boolean().optional().openapi({
+      description:
+        'With `identity: forward`: whether it declares that it takes caller tokens. Without that it gets none.',
+    }),
     tools: z.number().int(),
     resources: z.number().int(),
     prompts: z.number().int(),
@@ -58,6 +62,7 @@ const serverSchema = z
         headers: z.array(z.string()).optional().openapi({ description: 'Only the names.' }),
         includeTools: z.array(z.string()).optional(),
         excludeTools: z.array(z.string()),
+        identity: z.enum(['forward']).optional(),
       })
       .openapi({ description: 'Its config entry, without anything that may be secret.' }),
   })
@@ -66,11 +71,12 @@ const serverSchema = z
 export type ServerView = z.infer<typeof serverSchema>
 
 function serverView(upstream: Upstream, catalog: Catalog): ServerView {
-  const { reason, retryAt, era, pid, ownConnections, messages, dropped, health, ...status } = upstream.status()
+  const { reason, retryAt, era, pid, takesCallers, ownConnections, messages, dropped, health, ...status } =
+    upstream.status()
   const serverCatalog = catalog.serverCatalog(status.id)
   return {
     ...status,
-    ...withoutUndefined({ reason, retryAt, era, pid }),
+    ...withoutUndefined({ reason, retryAt, era, pid, takesCallers }),
     ...(ownConnections && { ownConnections: { ...ownConnections, pids: [...ownConnections.pids] } }),
     messages: [...messages],
     dropped: withoutUndefined(dropped),
@@ -92,12 +98,12 @@ function serverView(upstream: Upstream, catalog: Catalog): ServerView {
 
 /** Shows only what is listed here: a new setting stays hidden until somebody decides that it is not secret. */
 function configView(config: UpstreamConfig): ServerView['config'] {
-  const { title, enabled, location, includeTools, excludeTools } = config
+  const { title, enabled, location, includeTools, excludeTools, identity } = config
   return {
     enabled,
     location: { file: location.file, line: location.line },
     excludeTools: [...excludeTools],
-    ...withoutUndefined({ title, includeTools: includeTools && [...includeTools] }),
+    ...withoutUndefined({ title, identity, includeTools: includeTools && [...includeTools] }),
     ...addressView(config),
   }
 }

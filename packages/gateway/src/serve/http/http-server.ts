@@ -38,6 +38,8 @@ export interface Routes {
   ) => Principal | SallyportError
   readonly watch: WatchCredential
   readonly readiness: () => Readiness
+  /** The public keys of caller tokens, as JSON; `undefined` if no server gets such tokens. */
+  readonly publishKeys: () => Promise<{ readonly jwks: string }> | undefined
   readonly onBug: (error: unknown, where: string) => string
 }
 
@@ -52,6 +54,9 @@ export interface HttpListener {
   readonly url: string
   close(): Promise<void>
 }
+
+/** The public keys of caller tokens. */
+const KEYS_PATH = '/.well-known/jwks.json'
 
 /** Slow or silent clients are disconnected; a call in flight has no limit here. */
 const TIMEOUTS = {
@@ -121,6 +126,7 @@ function routePath(visit: RoutedRequest<IncomingMessage>, response: ServerRespon
   const { request, routes } = visit
   const path = pathOf(request)
   if (path === '/mcp' || path.startsWith('/mcp/')) return routeMcp(path, visit)
+  if (path === KEYS_PATH) return sendKeys(request, response, routes)
   if (path !== '/healthz' && path !== '/readyz') return routeAdmin(request, response, routes)
   if (path === '/healthz') sendText(response, 200, 'ok')
   else sendReadiness(response, routes.readiness())
@@ -203,6 +209,36 @@ export function pathOf(request: Pick<IncomingMessage, 'url'>): string {
   const url = target.startsWith('/') ? target : target.replace(/^https?:\/\/[^/?#]*/i, '') || '/'
   const end = url.indexOf('?')
   return end < 0 ? url : url.slice(0, end)
+}
+
+/** Answers without a token: there is nothing secret in it, and servers that verify caller tokens have none. */
+async function sendKeys(request: IncomingMessage, response: ServerResponse, routes: Routes): Promise<void> {
+  if (request.method !== 'GET' && request.method !== 'HEAD')
+    return sendProblem(response, new SallyportError('VERB_REFUSED', `Only GET is allowed on ${KEYS_PATH}.`), {
+      allow: 'GET, HEAD',
+    })
+  const published = routes.publishKeys()
+  if (published === undefined)
+    return sendProblem(
+      response,
+      new SallyportError('ROUTE_UNKNOWN', 'No server gets caller tokens, so there are no keys.', {
+        hint: 'A server gets them if its entry has `identity: forward`.',
+      }),
+    )
+  const jwks = await published.then(
+    (keys) => keys.jwks,
+    () => undefined,
+  )
+  // The error names a path, and anybody may ask.
+  if (jwks === undefined)
+    return sendProblem(
+      response,
+      new SallyportError('KEYS_UNUSABLE', 'The keys of caller tokens cannot be used.', {
+        hint: 'The operator finds the reason with `sallyport servers <name>` for a server with `identity: forward`.',
+      }),
+    )
+  const headers = { 'content-type': 'application/jwk-set+json', 'cache-control': 'public, max-age=300' }
+  response.writeHead(200, { ...headers, 'content-length': Buffer.byteLength(jwks) }).end(jwks)
 }
 
 const sendReadiness = (response: ServerResponse, readiness: Readiness): void =>

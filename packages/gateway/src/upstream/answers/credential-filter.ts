@@ -48,15 +48,19 @@ export class CredentialFilter implements Redaction {
   /** In the form that `decodeText` and `normalizeBase64` return. */
   readonly #plain: readonly string[]
   readonly #encoded: readonly string[]
+  /** How tokens begin that are made while the server runs, in all these forms. */
+  readonly #beginnings: ReadonlySet<string>
 
-  constructor(credentials: readonly string[]) {
-    const pieces = [...new Set(credentials.flatMap(splitCredential))]
-    const encoded = pieces.flatMap((piece) => [...encodePiece(piece), ...encodeBase64(piece).flatMap(encodeBase64)])
+  constructor(credentials: readonly string[], tokenPrefix?: string) {
+    const beginnings = tokenPrefix === undefined ? [] : [tokenPrefix]
+    const pieces = [...new Set([...credentials.flatMap(splitCredential), ...beginnings])]
+    const encoded = pieces.flatMap(encodeFully)
     this.#anchors = [...new Set([...pieces.map(findAnchor), ...encoded.map(findAnchor)])]
     this.#anchorBytes = this.#anchors.map((anchor) => Buffer.from(anchor))
     this.#anyAnchor = new RegExp([...this.#anchors.map(escapeRegExp), ...ESCAPE_HINTS.map(escapeRegExp)].join('|'))
     this.#plain = pieces.map((piece) => spellOutControls(decodeText(piece)).text)
-    this.#encoded = encoded.map((text) => normalizeBase64(decodeText(text)).text)
+    this.#encoded = encoded.map(toPackedForm)
+    this.#beginnings = new Set([...beginnings, ...beginnings.flatMap(encodeFully).map(toPackedForm)])
   }
 
   /** A text that may be shown, such as a line of stderr. */
@@ -76,9 +80,17 @@ export class CredentialFilter implements Redaction {
   #find(text: string): readonly Span[] {
     const decoded = decodeText(text)
     const named = spellOutControls(decoded)
-    const plain = this.#plain.flatMap((form) => findSpans(form, named))
+    const plain = this.#plain.flatMap((form) => this.#findSpans(form, named))
     const packed = normalizeBase64(decoded)
-    return [...plain, ...this.#encoded.flatMap((form) => findSpans(form, packed).map((span) => widen(span, text)))]
+    return [
+      ...plain,
+      ...this.#encoded.flatMap((form) => this.#findSpans(form, packed).map((span) => widen(span, text))),
+    ]
+  }
+
+  /** A token that only begins with a known text ends where its characters end. */
+  #findSpans(form: string, decoded: DecodedText): readonly Span[] {
+    return findSpans(form, decoded, this.#beginnings.has(form) ? findTokenEnd : undefined)
   }
 
   readonly show = (name: string, text: string): string => {
@@ -126,9 +138,13 @@ export class CredentialFilter implements Redaction {
 
 const isEscape = (found: string): boolean => ESCAPE_HINTS.includes(found)
 
-/** `undefined` for a server that gets no credentials. */
-export function createCredentialFilter(credentials: readonly string[]): CredentialFilter | undefined {
-  return credentials.some((value) => splitCredential(value).length > 0) ? new CredentialFilter(credentials) : undefined
+/** `undefined` for a server that gets no credentials. `tokenPrefix`: it gets tokens that begin so. */
+export function createCredentialFilter(
+  credentials: readonly string[],
+  tokenPrefix?: string,
+): CredentialFilter | undefined {
+  const isNeeded = tokenPrefix !== undefined || credentials.some((value) => splitCredential(value).length > 0)
+  return isNeeded ? new CredentialFilter(credentials, tokenPrefix) : undefined
 }
 
 /** The same transport; its messages contain no credential of its server. */
@@ -178,6 +194,14 @@ function encodePiece(piece: string): readonly string[] {
   return [...encodeBase64(piece), hex, hex.toUpperCase()]
 }
 
+/** The same, and what was encoded twice. */
+const encodeFully = (piece: string): readonly string[] => [
+  ...encodePiece(piece),
+  ...encodeBase64(piece).flatMap(encodeBase64),
+]
+
+const toPackedForm = (text: string): string => normalizeBase64(decodeText(text)).text
+
 function encodeBase64(piece: string): readonly string[] {
   const bytes = Buffer.from(piece)
   return [0, 1, 2].map((shift) => {
@@ -225,11 +249,25 @@ function redactSpans(text: string, found: readonly Span[]): string {
   return shown + text.slice(at)
 }
 
-function findSpans(form: string, { text, sourceOffsets }: DecodedText): readonly Span[] {
+function findSpans(
+  form: string,
+  { text, sourceOffsets }: DecodedText,
+  findEnd: (text: string, from: number) => number = (_, from) => from,
+): readonly Span[] {
   const spans: Span[] = []
-  for (let at = text.indexOf(form); at >= 0; at = text.indexOf(form, at + form.length))
-    spans.push({ start: sourceOffsets[at] as number, end: sourceOffsets[at + form.length] as number })
+  for (let at = text.indexOf(form), end = 0; at >= 0; at = text.indexOf(form, end)) {
+    end = findEnd(text, at + form.length)
+    spans.push({ start: sourceOffsets[at] as number, end: sourceOffsets[end] as number })
+  }
   return spans
+}
+
+/** The characters of a token, and of its encoded forms. */
+const TOKEN_REST = /[\w.+/=-]*/y
+
+function findTokenEnd(text: string, from: number): number {
+  TOKEN_REST.lastIndex = from
+  return from + (TOKEN_REST.exec(text)?.[0].length ?? 0)
 }
 
 /** A normalized text, and the original position of each of its characters. */

@@ -56,10 +56,10 @@ export class HttpCall implements ReplyListener, Indexed {
 
   start(): void {
     const { endpoint } = this.#context
-    const { text: body, call } = this.request
+    const { text: body, currentText: currentBody, call } = this.request
     const headers = this.#context.headers.forPost(call)
     const { permit } = call
-    const message = { method: 'POST', lane: 'calls', path: endpoint.path, headers, body, permit } as const
+    const message = { method: 'POST', lane: 'calls', path: endpoint.path, headers, body, currentBody, permit } as const
     this.#exchange = new HttpExchange(endpoint, message, this.#reply)
   }
 

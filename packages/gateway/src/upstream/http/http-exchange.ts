@@ -11,6 +11,8 @@ export interface HttpExchangeRequest {
   readonly path: string
   readonly headers: readonly string[]
   readonly body?: string
+  /** The body at the moment when it is written, if it changes while it waits. */
+  readonly currentBody?: (() => string) | undefined
   /** If missing, it is a message of the gateway itself. */
   readonly permit?: Permit | undefined
 }
@@ -28,19 +30,28 @@ export interface HttpExchangeListener {
  * call.
  */
 export class HttpExchange implements ConnectionRequest {
-  wire: WireRequest
   connection: ClientConnection | undefined
   readonly #endpoint: HttpEndpoint
   readonly #request: HttpExchangeRequest
   #listener: HttpExchangeListener | undefined
+  #path: string
+  #wire: WireRequest
   #redirected = false
 
   constructor(endpoint: HttpEndpoint, request: HttpExchangeRequest, listener: HttpExchangeListener) {
     this.#endpoint = endpoint
     this.#request = request
     this.#listener = listener
-    this.wire = formatRequest(endpoint.url.host, request, request.path)
+    this.#path = request.path
+    this.#wire = formatRequest(endpoint.url.host, request, request.path)
     endpoint.pool(request.lane).send(this)
+  }
+
+  get wire(): WireRequest {
+    const body = this.#request.currentBody?.()
+    if (body !== undefined && body !== this.#wire.body)
+      this.#wire = formatRequest(this.#endpoint.url.host, { ...this.#request, body }, this.#path)
+    return this.#wire
   }
 
   /** Ends it in any state. The listener gets no further events. */
@@ -88,7 +99,8 @@ export class HttpExchange implements ConnectionRequest {
       return
     }
     this.#redirected = true
-    this.wire = formatRequest(this.#endpoint.url.host, this.#request, target.pathname + target.search)
+    this.#path = target.pathname + target.search
+    this.#wire = formatRequest(this.#endpoint.url.host, this.#request, this.#path)
     this.#endpoint.pool(this.#request.lane).send(this)
   }
 

@@ -134,6 +134,7 @@ export class LegacySseTransport implements Transport, HttpExchangeListener {
       path: this.#path,
       headers: headers.forPost({ method: '', name: undefined }),
       text,
+      currentText: request?.currentText,
       permit: request?.call.permit,
       onWarning: (warning) => events.onWarning(warning),
       onFinished: (end) => {

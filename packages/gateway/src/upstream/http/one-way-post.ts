@@ -9,6 +9,7 @@ export interface OneWayPostOptions {
   readonly path: string
   readonly headers: readonly string[]
   readonly text: string
+  readonly currentText?: (() => string) | undefined
   /** How long the server may take to accept it, in milliseconds; if missing, there is no limit. */
   readonly timeoutMs?: number
   readonly permit?: Permit | undefined
@@ -31,11 +32,11 @@ export class OneWayPost implements ReplyListener {
   }
 
   start(): void {
-    const { lane, path, headers, text: body, timeoutMs, permit } = this.#options
+    const { lane, path, headers, text: body, currentText: currentBody, timeoutMs, permit } = this.#options
     if (timeoutMs !== undefined) this.#timer = setTimeout(() => this.#giveUp(timeoutMs), timeoutMs)
     this.#exchange = new HttpExchange(
       this.#endpoint,
-      { method: 'POST', lane, path, headers, body, permit },
+      { method: 'POST', lane, path, headers, body, currentBody, permit },
       this.#reply,
     )
   }

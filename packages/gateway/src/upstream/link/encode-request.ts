@@ -1,4 +1,4 @@
-import { type Era, isJsonObject, type JsonObject, META, MODERN_VERSION, printJson } from '@sallyport/core'
+import { CALLER_META, type Era, isJsonObject, type JsonObject, META, MODERN_VERSION, printJson } from '@sallyport/core'
 import type { Client } from '../client.ts'
 import type { OutgoingCall } from './outgoing-call.ts'
 
@@ -16,6 +16,8 @@ const MODERN_ENVELOPE: ReadonlySet<string> = new Set([
 export interface Sender {
   readonly era: Era
   readonly clientInfo: JsonObject
+  /** Says who makes the request. A client's own member of this name was removed when its request came in. */
+  readonly callerToken?: string | undefined
 }
 
 /** A request as it goes out. */
@@ -37,7 +39,7 @@ export function formatIntroduction({ clientInfo, capabilities, logLevel }: Intro
 type IntroducedClient = Pick<Client, 'clientInfo' | 'capabilities' | 'logLevel'>
 
 /** Uses the part that was serialized once for a legacy client; `undefined` if the request needs more than that. */
-function formatIntroducedParams(id: number, request: OutgoingCall, { era }: Sender): string | undefined {
+function formatIntroducedParams(id: number, request: OutgoingCall, { era, callerToken }: Sender): string | undefined {
   const { params, client, onProgress, trace, span } = request
   const introduction = client?.introduction
   if (introduction === undefined || era !== 'modern' || trace || span) return undefined
@@ -48,7 +50,8 @@ function formatIntroducedParams(id: number, request: OutgoingCall, { era }: Send
     if (key !== 'progressToken') theirs += formatMember(key, given[key])
   }
   const members = theirs === '' ? introduction : `${theirs.slice(1)},${introduction}`
-  return joinParams(params, `{${members}${onProgress ? formatMember('progressToken', id) : ''}}`)
+  const token = callerToken === undefined ? '' : formatMember(CALLER_META, callerToken)
+  return joinParams(params, `{${members}${token}${onProgress ? formatMember('progressToken', id) : ''}}`)
 }
 
 function formatParams(id: number, request: OutgoingCall, sender: Sender): string {
@@ -70,11 +73,16 @@ function formatMember(key: string, value: unknown): string {
   return text === undefined ? '' : `,${JSON.stringify(key)}:${text}`
 }
 
-function buildMeta(id: number, request: OutgoingCall, { era, clientInfo }: Sender): JsonObject | undefined {
+function buildMeta(
+  id: number,
+  request: OutgoingCall,
+  { era, clientInfo, callerToken }: Sender,
+): JsonObject | undefined {
   const { method, params, client, onProgress, trace, span } = request
   const theirs = isJsonObject(params._meta) ? params._meta : undefined
   const isModern = era === 'modern' || method === 'server/discover'
-  if (theirs && isModern && isCompleteMeta(theirs) && !onProgress && !trace && !span) return theirs
+  const addsNothing = !onProgress && !trace && !span && callerToken === undefined
+  if (theirs && isModern && addsNothing && isCompleteMeta(theirs)) return theirs
   // Without a prototype: a client's key "__proto__" is an ordinary key.
   const ours: Record<string, unknown> = Object.create(null)
   for (const key in theirs)
@@ -87,6 +95,7 @@ function buildMeta(id: number, request: OutgoingCall, { era, clientInfo }: Sende
     Object.assign(ours, trace)
   }
   Object.assign(ours, span)
+  if (callerToken !== undefined) ours[CALLER_META] = callerToken
   // The client's token stays its own: between us and the server, our token is used.
   if (onProgress) ours.progressToken = id
   for (const _any in ours) return ours as JsonObject

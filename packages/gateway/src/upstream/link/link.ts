@@ -2,10 +2,8 @@ import {
   callCancelledError,
   type Envelope,
   type Era,
-  formatDuration,
   isJsonObject,
   type JsonObject,
-  MAY_HAVE_RUN_HINT,
   mayHoldSecret,
   redactJson,
   SallyportError,
@@ -16,17 +14,20 @@ import {
 import { findAnswerProblem, mayNotify } from '../answers/answer-problem.ts'
 import { BufferCollection } from '../answers/buffer-collection.ts'
 import { cleanAnswer } from '../answers/clean-answer.ts'
+import { readNamedPreset } from '../answers/named-preset.ts'
 import { parseFrame } from '../answers/parse-frame.ts'
 import { readServerClaims } from '../answers/server-claims.ts'
 import type { AskClient, QuestionScope, StandingClient } from '../client.ts'
 import { GATEWAY_PERMIT } from '../permit.ts'
 import type { Frame, Transport } from '../transport.ts'
 import type { UpstreamReply } from '../upstream-interface.ts'
+import { encodeIdentified, type TokenAudience, takesCallerTokens } from './caller-token.ts'
 import { Deadlines } from './deadlines.ts'
 import type { DropReason } from './dropped-messages.ts'
 import { EarlyQuestions } from './early-questions.ts'
 import { encodeRequest, type Sender } from './encode-request.ts'
 import { GivenUpCalls } from './given-up-calls.ts'
+import { diedError, goneError, sessionExpiredError, timeoutError } from './link-errors.ts'
 import { acceptsNotification, normalizeLog } from './log-level.ts'
 import type { GatewayCall, OutgoingCall } from './outgoing-call.ts'
 import { type CallTimeouts, PendingRequest, RateLimit } from './pending-request.ts'
@@ -99,6 +100,8 @@ export class Link {
   readonly #messageRate = new RateLimit(MESSAGE_RATE)
   readonly #urlElicitations = new UrlElicitations()
   #sender: Sender
+  /** The server takes caller tokens. */
+  #audience: TokenAudience | undefined
   /** The capabilities that the server declared. */
   #capabilities: JsonObject = {}
   #usedAt = performance.now()
@@ -155,6 +158,12 @@ export class Link {
     this.#capabilities = capabilities
     this.#sender = { era, clientInfo: this.#identity.clientInfo }
     this.#transport.setProtocolVersion(protocolVersion)
+    if (takesCallerTokens(capabilities)) this.#audience = this.#transport.audience
+  }
+
+  /** Whether the server is told who makes a request. */
+  get namesCallers(): boolean {
+    return this.#audience !== undefined
   }
 
   /** Sends a request of the gateway itself. */
@@ -172,9 +181,10 @@ export class Link {
     if (bufferCollection.isDue && this.inFlight === 0) bufferCollection.collect()
     return new Promise((resolve, reject) => {
       const id = this.#freshId()
-      const text = encodeRequest(id, call, this.#sender)
+      const currentText = this.#encodeIdentified(id, call)
+      const text = currentText?.() ?? encodeRequest(id, call, this.#sender)
       const deadlines = this.#deadlines
-      const exchange = new PendingRequest({ id, call, text, timeouts, resolve, reject, deadlines })
+      const exchange = new PendingRequest({ id, call, text, currentText, timeouts, resolve, reject, deadlines })
       this.#pending.set(id, exchange)
       if (!call.isBackground) this.#usedAt = performance.now()
       call.onSent?.(id)
@@ -213,6 +223,14 @@ export class Link {
     else exchange?.reject(sessionExpiredError(call?.isResent === true))
   }
 
+  /** `undefined` for nearly every call: a server is told who calls only if a person configured that. */
+  #encodeIdentified(id: number, call: OutgoingCall): (() => string) | undefined {
+    const audience = this.#audience
+    const { caller } = call
+    if (audience === undefined || caller === undefined) return undefined
+    return encodeIdentified({ id, call, caller, audience, sender: this.#sender })
+  }
+
   #freshId(): number {
     let id = this.#nextId()
     while (this.#pending.has(id)) id = this.#nextId()
@@ -233,8 +251,12 @@ export class Link {
     const clean = isOurs ? frame : this.#clean(frame, call)
     if (envelope.error !== undefined && call.client) this.#urlElicitations.addFromError(clean, call.client)
     exchange.flushProgress()
+    const reply = { frame: clean, era: this.#sender.era }
     const claims = isOurs ? undefined : readServerClaims(frame)
-    exchange.resolve({ frame: clean, era: this.#sender.era, claims })
+    if (claims === undefined) return exchange.resolve(reply)
+    // Only a server that knows that we shorten results names a preset for them (SEN-21).
+    const preset = this.#audience && readNamedPreset(claims)
+    exchange.resolve({ ...reply, claims, ...(preset !== undefined && { preset }) })
   }
 
   #clean(frame: Frame, { method, client }: OutgoingCall): Frame {
@@ -459,31 +481,3 @@ const refuseQuestion: AskClient = async () => ({ error: { code: -32601, message:
 function redactNotification(notice: JsonObject, { parts }: Pick<Frame, 'parts'>): JsonObject {
   return mayHoldSecret(parts) ? (redactJson(notice) as JsonObject) : notice
 }
-
-function timeoutError({ method, limit: own }: OutgoingCall, limit: number): SallyportError {
-  const isOwn = own?.timeout === limit
-  const setBy = isOwn ? `, which is ${own.setBy}` : ''
-  const message = `No answer to ${method} within ${formatDuration(limit)}${setBy}.`
-  const hint = `${MAY_HAVE_RUN_HINT} Raise ${isOwn ? 'the limit' : '`timeouts.call` of the server'} if it needs longer.`
-  return new SallyportError('UPSTREAM_TIMEOUT', message, { hint })
-}
-
-/** The server had received the request. */
-const diedError = (reason: string): SallyportError =>
-  new SallyportError('UPSTREAM_DIED', `The server went away before it answered: ${reason}.`, {
-    hint: MAY_HAVE_RUN_HINT,
-  })
-
-/** The server did not carry out the request. */
-const sessionExpiredError = (isResent: boolean): SallyportError =>
-  new SallyportError(
-    'UPSTREAM_GONE',
-    isResent
-      ? 'The server says again that it does not know its session, although a new one had just begun.'
-      : 'The server ended the session.',
-    { hint: 'It did not carry out the request. Check the log of the server, and its url.' },
-  )
-
-/** The server had not received the request. */
-const goneError = (reason: string): SallyportError =>
-  new SallyportError('UPSTREAM_GONE', `The server went away before the request was sent: ${reason}.`)

@@ -92,13 +92,15 @@ function readSubscriptionId({ params }: JsonObject): unknown {
 /** The client's own request. If missing, the gateway asks on behalf of those who already wait. */
 export type SubscribeOptions = Pick<
   OutgoingCall,
-  'params' | 'client' | 'ask' | 'limit' | 'onProgress' | 'mayTellSecrets'
+  'params' | 'caller' | 'client' | 'ask' | 'limit' | 'onProgress' | 'mayTellSecrets'
 >
 
 /** One connection as a source of change notifications. Each era has its own way to ask for them. */
 export interface ChangeSource {
   /** How many subscribe requests may run at the same time. */
   readonly maxConcurrent: number
+  /** The server is told who subscribes, so that each caller needs a request of its own. */
+  readonly namesCallers?: boolean
   /** Subscribes to a resource. Resolves with a result if that was granted, or with the server's own refusal. */
   subscribe(uri: string, by: SubscribeOptions | undefined): Promise<Frame>
   /** Never rejects: a server that refuses goes on reporting, which harms nobody. */

@@ -2,6 +2,7 @@ import type { Cancellation, JsonObject } from '@sallyport/core'
 import type { AskClient, Client } from '../client.ts'
 import type { Permit } from '../permit.ts'
 import type { ResourceSubscription } from '../resource-subscription.ts'
+import type { CallerIdentity } from './caller-token.ts'
 
 /** How long a request may take without progress, if that is configured for this offer. */
 export interface CallLimit {
@@ -30,6 +31,8 @@ export interface OutgoingCall {
    * each.
    */
   readonly session?: string | undefined
+  /** Who makes the request, for a server that is told so. Requests of the gateway itself have no caller. */
+  readonly caller?: CallerIdentity | undefined
   /** The client that asks; `undefined` if the gateway itself asks. */
   readonly client?: Client | undefined
   /** Forwards a question of the server to that client. */

@@ -20,6 +20,7 @@ export interface PendingRequestOptions {
   readonly id: number
   readonly call: OutgoingCall
   readonly text: string
+  readonly currentText?: EncodedRequest['currentText']
   readonly timeouts: CallTimeouts
   readonly resolve: (reply: UpstreamReply | Promise<UpstreamReply>) => void
   readonly reject: (error: SallyportError) => void
@@ -35,6 +36,7 @@ export class PendingRequest implements EncodedRequest {
   readonly id: number
   readonly call: OutgoingCall
   readonly text: string
+  readonly currentText: EncodedRequest['currentText']
   readonly resolve: (reply: UpstreamReply | Promise<UpstreamReply>) => void
   readonly reject: (error: SallyportError) => void
   readonly #timeouts: CallTimeouts
@@ -49,10 +51,11 @@ export class PendingRequest implements EncodedRequest {
   #progressLimit: RateLimit | undefined
   #unsentProgress: JsonObject | undefined
 
-  constructor({ id, call, text, timeouts, resolve, reject, deadlines }: PendingRequestOptions) {
+  constructor({ id, call, text, currentText, timeouts, resolve, reject, deadlines }: PendingRequestOptions) {
     this.id = id
     this.call = call
     this.text = text
+    this.currentText = currentText
     this.resolve = resolve
     this.reject = reject
     this.#timeouts = timeouts

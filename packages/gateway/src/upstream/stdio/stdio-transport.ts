@@ -26,6 +26,8 @@ export interface StdioTransportOptions {
   readonly watchdog: Watchdog
   readonly stderr: StderrTail
   readonly explain?: Explain | undefined
+  /** Further variables, created right before the program starts. The entry cannot override them. */
+  readonly startVariables?: (() => Promise<Readonly<Record<string, string>>>) | undefined
   readonly gracePeriods?: GracePeriods
   /** How many bytes may wait for a server that does not read its stdin. */
   readonly maxQueuedBytes?: number
@@ -101,8 +103,9 @@ export class StdioTransport implements Transport {
   }
 
   async #start(): Promise<ProcessGroup> {
-    const { config, environment, mark, watchdog, gracePeriods } = this.#options
-    const env = buildChildEnvironment({ inherited: environment, own: config.env, mark })
+    const { config, environment, mark, watchdog, gracePeriods, startVariables } = this.#options
+    const own = startVariables ? { ...config.env, ...(await startVariables()) } : config.env
+    const env = buildChildEnvironment({ inherited: environment, own, mark })
     const { command, args, cwd } = config
     try {
       const group = await openProcessGroup({ command, args, cwd, env, mark, watchdog, gracePeriods })
@@ -178,6 +181,7 @@ export class StdioTransport implements Transport {
 interface QueuedMessage {
   readonly id: number | undefined
   readonly text: string
+  readonly currentText?: EncodedRequest['currentText']
   readonly call: Pick<EncodedRequest['call'], 'permit'>
 }
 
@@ -267,7 +271,7 @@ class Outbox {
       const message = this.#queue[this.#taken++] as QueuedMessage
       if (usePermit(message.call.permit)) {
         this.#length -= message.text.length
-        batch += `${message.text}\n`
+        batch += `${message.currentText?.() ?? message.text}\n`
       } else this.#recheck(message)
     }
     this.#dropTaken()
