@@ -28,11 +28,16 @@ let lastId = 0
 
 /** Sends a call of this name and returns its id. */
 export function ask({ transport }: Pick<TestTransport, 'transport'>, name: string, options: AskOptions = {}): number {
-  const { permit = GATEWAY_PERMIT, weight = 0, session } = options
+  const { permit = GATEWAY_PERMIT, weight = 0, session, currentName } = options
   const id = ++lastId
   const params = { name, arguments: weight > 0 ? { text: 'x'.repeat(weight) } : {}, _meta: MODERN_META }
-  const text = JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params })
-  transport.request({ id, call: { method: 'tools/call', params, name, permit, session }, text })
+  const encode = (of: string): string =>
+    JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params: { ...params, name: of } })
+  const currentText = currentName && (() => encode(currentName()))
+  transport.request({
+    ...{ id, call: { method: 'tools/call', params, name, permit, session }, text: encode(name) },
+    currentText,
+  })
   return id
 }
 
@@ -40,6 +45,8 @@ interface AskOptions {
   readonly permit?: Permit
   readonly weight?: number
   readonly session?: string
+  /** The name as it is when the call is written. */
+  readonly currentName?: () => string
 }
 
 interface Message {

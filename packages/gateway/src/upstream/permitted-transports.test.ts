@@ -137,6 +137,18 @@ describe.each(TRANSPORTS)(`a call over $name (${promise('GOV-13')})`, ({ open, w
     })
 
   if (waits.length > 0)
+    it.each(waits)(`is written as it is at that moment if it waits %s (${promise('SEN-19')})`, async (wait) => {
+      const setup = await open()
+      const release = await setup.waits[wait]?.()
+      let name = 'public'
+      const id = ask(setup, name, { currentName: () => name })
+      name = 'a much longer private'
+      release?.()
+      await setup.events.answer(id)
+      expect(await reachedIn(setup)).toEqual([name])
+    })
+
+  if (waits.length > 0)
     it.each(waits)('is not sent if it is abandoned while it waits %s', async (wait) => {
       const setup = await open()
       const release = await setup.waits[wait]?.()

@@ -2,6 +2,7 @@
 
 import { basename } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { promise } from '../../../../../tests/promises.ts'
 import { loadConfig, loadProblems } from '../home/home.test-kit.ts'
 import { describeIssue } from '../reading/config-issue.ts'
 import type { ServerConfig } from '../settings.ts'
@@ -226,4 +227,43 @@ describe('the timeouts of a server', () => {
   ])('are refused for {%s}', async (entry, problem) => {
     expect((await problemsOf(`command: x, ${entry}`)).join('\n')).toContain(problem)
   })
+})
+
+describe(`a server that is told who calls (${promise('SEN-19')})`, () => {
+  it('is one whose entry says so, and no other', async () => {
+    expect((await serverOf('command: x, identity: forward'))?.identity).toBe('forward')
+    expect((await serverOf('command: x, trusted: true, per: session'))?.identity).toBe(undefined)
+  })
+
+  it.each([
+    ['command: x, identity: forwards', 'expected "forward"; got "forwards". Did you mean "forward"?'],
+    ['command: x, identity: true', 'expected "forward"; got true.'],
+    ['command: x, identity: none', 'expected "forward"; got "none".'],
+    [
+      'url: "http://db.example:8000/mcp", identity: forward',
+      'expected a url with https, a url on loopback, or a secret',
+    ],
+    ['type: docker-gateway, identity: forward', 'a Docker MCP Gateway cannot pass on who calls.'],
+  ])('is refused if it is not clear or not safe: %s', async (entry, problem) => {
+    expect((await problemsOf(entry)).join('\n')).toContain(problem)
+  })
+
+  it.each([
+    'url: "https://db.example/mcp"',
+    'url: "http://127.0.0.1:8000/mcp"',
+    'url: "http://[::1]:8000/mcp"',
+    'url: "http://localhost/mcp"',
+    'url: "http://db:8000/mcp", headers: {Authorization: "Bearer 0123456789abcdef"}',
+  ])('may be reached over a channel that it can trust: %s', async (entry) => {
+    expect((await serverOf(`${entry}, identity: forward`))?.identity).toBe('forward')
+  })
+
+  it.each(['identty: forward', 'idenity: forward', 'forward_identity: true'])(
+    'is not started if the key is misspelt: %s',
+    async (entry) => {
+      const { settings, warnings } = await loadConfig(`mcp_servers: {a: {command: x, ${entry}}}`)
+      expect(settings.servers[0]).toMatchObject({ enabled: false, identity: undefined })
+      expect(warnings.map(describeIssue).join()).toMatch(/this key is not known\. Did you mean "identity/)
+    },
+  )
 })

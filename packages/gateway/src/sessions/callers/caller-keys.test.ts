@@ -128,8 +128,18 @@ describe(`${promise('SEN-19')} the keys of caller tokens`, () => {
     ['a file that others can read', (path: string) => chmodSync(path, 0o640), /other users can read it/, /chmod 600/],
     ['a file that others can write', (path: string) => chmodSync(path, 0o620), /written by other users/, /chmod 600/],
     ['a folder that others can enter', () => chmodSync(folder, 0o750), /open to other users \(mode 750\)/, /chmod 700/],
-    ['a file with something else', (path: string) => writeFileSync(path, '{}'), /does not contain keys/, /Move it away/],
-    ['half a file', (path: string) => writeFileSync(path, readFileSync(path, 'utf8').slice(0, 90)), /not contain/, /Move/],
+    [
+      'a file with something else',
+      (path: string) => writeFileSync(path, '{}'),
+      /does not contain keys/,
+      /Move it away/,
+    ],
+    [
+      'half a file',
+      (path: string) => writeFileSync(path, readFileSync(path, 'utf8').slice(0, 90)),
+      /not contain/,
+      /Move/,
+    ],
   ])('are not read from %s: the error says what to do', async (_, spoil, problem, fix) => {
     await open().publish()
     spoil(callerKeyPath(folder))
@@ -180,14 +190,14 @@ describe('a gateway that is killed while it creates keys', () => {
       await keys.publish()
       process.stdout.write('done')
       setInterval(() => {}, 1_000)`
-    for (let round = 0; round < 6; round++) {
+    for (let round = 0; round < 4; round++) {
       const own = join(root, `keys-${round}`)
       const child = spawn(process.execPath, ['--input-type=module', '-e', program, own], {
         stdio: ['ignore', 'pipe', 'inherit'],
       })
       await once(child.stdout, 'data')
       // A little later in each round, until the last one, which is whole.
-      for (let turn = 0; turn < round * 4; turn++) await new Promise(setImmediate)
+      for (let turn = 0; turn < round * 6; turn++) await new Promise(setImmediate)
       child.kill('SIGKILL')
       await once(child, 'exit')
       const keys = new CallerKeys({ folder: own, notInside: [], now: () => Date.now(), onWarning: () => {} })

@@ -1,4 +1,4 @@
-import { SallyportError } from '@sallyport/core'
+import { CALLER_TOKEN_PREFIX, SallyportError } from '@sallyport/core'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../../tests/promises.ts'
@@ -204,5 +204,41 @@ describe('a transport whose server has credentials', () => {
     await closed
     expect(reported[1]).toBe('closed: it ended')
     expect(JSON.stringify(reported[0])).toContain(REDACTED)
+  })
+})
+
+describe(`a token that is made while the server runs (${promise('SEN-19')})`, () => {
+  const filter = new CredentialFilter(['another-secret'], CALLER_TOKEN_PREFIX)
+  const rest = fc.stringMatching(/^[\w-]{40,700}\.[\w-]{40,700}$/)
+  const around = fc.string({ maxLength: 40 }).filter((text) => !/[\w.+/=\\%&-]/.test(text))
+
+  it.each(Object.entries(WRITERS))('is removed completely, whatever it consists of: %s', (_, write) => {
+    fc.assert(
+      fc.property(rest, around, fc.array(fc.nat(), { maxLength: 3 }), (end, text, cuts) => {
+        const token = CALLER_TOKEN_PREFIX + end
+        const frame = frameOf(`{"jsonrpc":"2.0","id":1,"result":{"a":"x ${write(token)} ${inJson(text)}"}}`, cuts)
+        const shown = textOf(redactFrame(frame, filter) as Frame)
+        expect(shown).toContain(REDACTED)
+        for (const piece of [end.slice(0, 30), end.slice(-30)])
+          expect(shown).not.toContain(inJson(write(piece)).slice(4, -4))
+        expect(shown.length).toBeLessThan(200 + inJson(text).length)
+      }),
+      { numRuns: 50 },
+    )
+  })
+
+  it('is removed from a long text wherever it is', () => {
+    const token = `${CALLER_TOKEN_PREFIX}${'a'.repeat(600)}.${'b'.repeat(86)}`
+    for (const at of [0, 245_000, 261_900, 262_143, 262_144, 400_000]) {
+      const text = `${'x '.repeat(at / 2)}${token} ${'y '.repeat(200_000)}`
+      expect(filter.redact(text)).toBe(text.replace(token, REDACTED))
+    }
+  })
+
+  it('is no other token, and without tokens and credentials there is no filter', () => {
+    const other = 'eyJhbGciOiJFZERTQSIsInR5cCI6IkpXVCJ9.eyJzdWIiOiJhbm4ifQ.c2lnbmF0dXJl'
+    expect(filter.redact(`${other} another-secret`)).toBe(`${other} ${REDACTED}`)
+    expect(createCredentialFilter([])).toBe(undefined)
+    expect(createCredentialFilter([], CALLER_TOKEN_PREFIX)?.redact(`${CALLER_TOKEN_PREFIX}x.y.z`)).toBe(REDACTED)
   })
 })

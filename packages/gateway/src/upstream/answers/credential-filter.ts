@@ -80,17 +80,19 @@ export class CredentialFilter implements Redaction {
   #find(text: string): readonly Span[] {
     const decoded = decodeText(text)
     const named = spellOutControls(decoded)
-    const plain = this.#plain.flatMap((form) => this.#findSpans(form, named))
+    const plain = this.#plain.flatMap((form) => findSpans(form, named, this.#restOf(form, TOKEN_REST)))
     const packed = normalizeBase64(decoded)
-    return [
-      ...plain,
-      ...this.#encoded.flatMap((form) => this.#findSpans(form, packed).map((span) => widen(span, text))),
-    ]
+    const encoded = this.#encoded.flatMap((form) => {
+      const rest = this.#restOf(form, ENCODED_REST)
+      const spans = findSpans(form, packed, rest)
+      return rest === undefined ? spans : spans.map((span) => cutAtSpace(span, text))
+    })
+    return [...plain, ...encoded.map((span) => widen(span, text))]
   }
 
-  /** A token that only begins with a known text ends where its characters end. */
-  #findSpans(form: string, decoded: DecodedText): readonly Span[] {
-    return findSpans(form, decoded, this.#beginnings.has(form) ? findTokenEnd : undefined)
+  /** A token of which only the beginning is known ends where its characters end. */
+  #restOf(form: string, rest: RegExp): RegExp | undefined {
+    return this.#beginnings.has(form) ? rest : undefined
   }
 
   readonly show = (name: string, text: string): string => {
@@ -249,25 +251,30 @@ function redactSpans(text: string, found: readonly Span[]): string {
   return shown + text.slice(at)
 }
 
-function findSpans(
-  form: string,
-  { text, sourceOffsets }: DecodedText,
-  findEnd: (text: string, from: number) => number = (_, from) => from,
-): readonly Span[] {
+/** The characters of a token, and those of one that is encoded. */
+const TOKEN_REST = /[\w.-]*/y
+const ENCODED_REST = /[\w.+/=]*/y
+
+/** `rest`: what belongs to it behind the given form. */
+function findSpans(form: string, { text, sourceOffsets }: DecodedText, rest?: RegExp): readonly Span[] {
   const spans: Span[] = []
   for (let at = text.indexOf(form), end = 0; at >= 0; at = text.indexOf(form, end)) {
-    end = findEnd(text, at + form.length)
+    end = at + form.length + countRest(text, at + form.length, rest)
     spans.push({ start: sourceOffsets[at] as number, end: sourceOffsets[end] as number })
   }
   return spans
 }
 
-/** The characters of a token, and of its encoded forms. */
-const TOKEN_REST = /[\w.+/=-]*/y
+function countRest(text: string, from: number, rest: RegExp | undefined): number {
+  if (rest === undefined) return 0
+  rest.lastIndex = from
+  return rest.exec(text)?.[0].length ?? 0
+}
 
-function findTokenEnd(text: string, from: number): number {
-  TOKEN_REST.lastIndex = from
-  return from + (TOKEN_REST.exec(text)?.[0].length ?? 0)
+/** A space is decoded to a plus, which is also a digit of base64. */
+function cutAtSpace({ start, end }: Span, text: string): Span {
+  const space = text.indexOf(' ', start)
+  return { start, end: space < 0 ? end : Math.min(space, end) }
 }
 
 /** A normalized text, and the original position of each of its characters. */

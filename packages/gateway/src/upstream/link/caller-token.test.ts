@@ -1,0 +1,43 @@
+import { describe, expect, it } from 'vitest'
+import { promise } from '../../../../../tests/promises.ts'
+import { GATEWAY_PERMIT } from '../permit.ts'
+import { encodeIdentified, takesCallerTokens } from './caller-token.ts'
+
+const audience = { server: 'db', keyId: 'k' }
+
+describe(`a request of a known caller (${promise('SEN-19')})`, () => {
+  it.each(['legacy', 'modern'] as const)('has the token beside what its client sent: %s', (era) => {
+    const params = { name: 'query', arguments: { a: 1 }, _meta: { mine: 1, progressToken: 'p' } }
+    const call = { method: 'tools/call', params, permit: GATEWAY_PERMIT }
+    const caller = { tokenFor: () => 'a.b.c' }
+    const sender = { era, clientInfo: { name: 'sallyport' } }
+    const message = JSON.parse(encodeIdentified({ id: 1, call, caller, audience, sender })())
+    expect(message.params._meta).toMatchObject({ mine: 1, 'sallyport/caller': 'a.b.c' })
+    expect(message.params.arguments).toEqual({ a: 1 })
+  })
+
+  it('is encoded again only if its token has changed meanwhile', () => {
+    let token = 'first'
+    const call = { method: 'tools/call', params: { name: 'query' }, permit: GATEWAY_PERMIT }
+    const caller = { tokenFor: () => token }
+    const sender = { era: 'legacy', clientInfo: {} } as const
+    const encode = encodeIdentified({ id: 1, call, caller, audience, sender })
+    const text = encode()
+    expect(encode()).toBe(text)
+    token = 'second'
+    expect(encode()).toBe(text.replace('first', 'second'))
+  })
+})
+
+describe('a server', () => {
+  it.each([
+    [{ experimental: { 'sallyport/caller': {} } }, true],
+    [{ experimental: { 'sallyport/caller': { version: 1 } } }, true],
+    [{ experimental: { 'sallyport/caller': true } }, false],
+    [{ experimental: ['sallyport/caller'] }, false],
+    [{ 'sallyport/caller': {} }, false],
+    [{}, false],
+  ])('with %j takes caller tokens: %s', (capabilities, takes) => {
+    expect(takesCallerTokens(capabilities)).toBe(takes)
+  })
+})
