@@ -435,7 +435,7 @@ describe('what is sent to a server', () => {
       file: 'stdio/stdio-transport.ts',
       check: 'if (usePermit(message.call.permit)) {',
       sending: /batch \+=|#takeBatch\(\)(?!:)/,
-      senders: ['const batch = this.#takeBatch()', `batch += \`\${message.text}\\n\``],
+      senders: ['const batch = this.#takeBatch()', `batch += \`\${message.currentText?.() ?? message.text}\\n\``],
     },
     {
       file: 'built-in/in-process-transport.ts',

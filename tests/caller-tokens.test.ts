@@ -199,6 +199,20 @@ describe(`${promise('SEN-19')} a server that is told who calls`, () => {
 })
 
 describe(`${promise('SEN-19')} the keys`, () => {
+  it('are checked by `doctor`, which creates none', async () => {
+    const doctor = async (env: Record<string, string>): Promise<string> =>
+      (await runCommand(['doctor', '--home', gateway.home, '--state', gateway.state], { env: { SECRET, ...env } }))
+        .stdout
+    expect(await doctor({ SALLYPORT_KEYS: join(root, 'keys') })).toMatch(
+      /✓ caller keys .*caller-keys\.json, 1 published/,
+    )
+    expect(await doctor({ SALLYPORT_KEYS: join(root, 'none') })).toMatch(/caller keys .*will be created/)
+    expect(existsSync(join(root, 'none'))).toBe(false)
+    expect(await doctor({ SALLYPORT_KEYS: join(gateway.state, 'keys') })).toMatch(
+      /✗ caller keys .*is inside[^→]*→ .*SALLYPORT_KEYS/,
+    )
+  })
+
   it('are public without a token, without their private part', async () => {
     const answer = await fetch(`${gateway.url}/.well-known/jwks.json`)
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/jwk-set+json'])

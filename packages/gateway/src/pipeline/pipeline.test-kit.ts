@@ -20,7 +20,7 @@ import { UNSHAPED } from '../isolation/isolation.ts'
 import type { EventLog, Recordable } from '../store/store.ts'
 import { FrameReader } from '../upstream/answers/frame-reader.ts'
 import { sendAs } from '../upstream/permit.test-kit.ts'
-import type { ClientCall, Frame, ServerCatalog, Upstream } from '../upstream/upstream.ts'
+import { builtInConfig, type ClientCall, type Frame, type ServerCatalog, type Upstream } from '../upstream/upstream.ts'
 import type { ListingsOptions } from './listings.ts'
 import {
   ActiveRules,
@@ -150,6 +150,7 @@ export function createTestPipeline({
   const serve =
     options.serve ?? (() => Promise.resolve(toTestFrame({ jsonrpc: '2.0', id: 1, result: { content: [] } })))
   const upstream = {
+    config: builtInConfig('files'),
     request: (request: ClientCall) =>
       sendAs(request.permit, async () => {
         requests.push(request)

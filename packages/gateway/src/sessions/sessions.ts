@@ -1,5 +1,6 @@
 export { isPrintableName } from '@sallyport/kit/identity'
 export { type Authentication, type Authenticator, isRefusal, type Refusal } from './authenticator.ts'
+export { callerKeyPath, countCallerKeys } from './callers/caller-key-file.ts'
 export { CallerKeys, type PublishedKeys } from './callers/caller-keys.ts'
 export { CallerTokens, type SessionLabel } from './callers/caller-tokens.ts'
 export { CredentialFailures, type CredentialKind, RETRY_AFTER_SECONDS } from './credential-failures.ts'

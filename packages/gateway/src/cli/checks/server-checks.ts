@@ -2,8 +2,9 @@ import { once } from 'node:events'
 import { type Stats, statSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { delimiter, join, resolve } from 'node:path'
-import { maskSecrets } from '@sallyport/core'
+import { maskSecrets, messageOf, SallyportError } from '@sallyport/core'
 import type { Environment, ProgramServerConfig, ServerConfig } from '../../config/config.ts'
+import { callerKeyPath, countCallerKeys } from '../../sessions/sessions.ts'
 import { formatServerCommand } from '../server-command.ts'
 import { type Check, ok, wrong } from './check.ts'
 import { isExecutable } from './machine-checks.ts'
@@ -49,6 +50,27 @@ function tryStat(path: string): Stats | undefined {
     return statSync(path)
   } catch {
     return undefined
+  }
+}
+
+interface KeyCheckOptions {
+  readonly servers: readonly ServerConfig[]
+  readonly folder: string
+  /** The folders that must not contain the keys. */
+  readonly notInside: readonly string[]
+}
+
+/** Checks the keys that sign caller tokens, if a server gets such tokens. */
+export function checkCallerKeys({ servers, folder, notInside }: KeyCheckOptions): readonly Check[] {
+  if (!servers.some(({ enabled, identity }) => enabled && identity === 'forward')) return []
+  const name = 'caller keys'
+  try {
+    const count = countCallerKeys({ folder, notInside })
+    const path = callerKeyPath(folder)
+    return [ok(name, count === 0 ? `${path} will be created by the gateway` : `${path}, ${count} published`)]
+  } catch (error) {
+    if (error instanceof SallyportError) return [wrong(name, error.message, error.hint ?? '')]
+    return [wrong(name, `${folder} cannot be read: ${messageOf(error)}`, 'Make it readable, or set SALLYPORT_KEYS.')]
   }
 }
 

@@ -1,8 +1,9 @@
 import { SallyportError } from '@sallyport/core'
+import { locateKeys } from '../../config/config.ts'
 import type { Check } from '../checks/check.ts'
 import { checkHome, checkTools } from '../checks/home-checks.ts'
 import { checkMachine } from '../checks/machine-checks.ts'
-import { checkPort, checkServers } from '../checks/server-checks.ts'
+import { checkCallerKeys, checkPort, checkServers } from '../checks/server-checks.ts'
 import { checkMode, checkState } from '../checks/state-checks.ts'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
@@ -52,7 +53,10 @@ async function runChecks(context: CliContext, flags: GlobalFlags): Promise<reado
   if (settings === undefined) return [...machine, ...checks, ...stateChecks]
   const { host, port } = settings.gateway
   const portCheck = await checkPort({ host, port, ours: status?.urls ?? [] })
-  return [...machine, ...checks, ...stateChecks, portCheck, ...checkServers(settings.servers, environment)]
+  const { servers } = settings
+  const folder = locateKeys({ environment, cwd: context.cwd })
+  const keyChecks = checkCallerKeys({ servers, folder, notInside: path === undefined ? [state] : [state, path] })
+  return [...machine, ...checks, ...stateChecks, portCheck, ...keyChecks, ...checkServers(servers, environment)]
 }
 
 /** A gateway that does not answer is a finding of the check, not a failure of it. */

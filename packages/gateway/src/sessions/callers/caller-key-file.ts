@@ -1,5 +1,5 @@
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto'
-import { lstatSync, realpathSync, type Stats } from 'node:fs'
+import { existsSync, lstatSync, realpathSync, type Stats } from 'node:fs'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { isJsonObject, type Json, SallyportError } from '@sallyport/core'
 import {
@@ -49,6 +49,14 @@ export async function openCallerKeys(options: CallerKeyFileOptions): Promise<rea
       cause,
     })
   }
+}
+
+/** How many keys there are, without creating any. Throws if they would be refused. */
+export function countCallerKeys({ folder, notInside }: Omit<CallerKeyFileOptions, 'now'>): number {
+  checkLocation(folder, notInside)
+  if (!existsSync(folder)) return 0
+  checkFolder(folder)
+  return readKeys(callerKeyPath(folder)).length
 }
 
 async function changeKeys(path: string, now: () => number): Promise<readonly CallerKey[]> {

@@ -18,7 +18,7 @@ import { join } from 'node:path'
 import { compactVerify, createLocalJWKSet, decodeProtectedHeader } from 'jose'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { promise } from '../../../../../tests/promises.ts'
-import { callerKeyPath } from './caller-key-file.ts'
+import { callerKeyPath, countCallerKeys } from './caller-key-file.ts'
 import { OVERLAP_MS, SIGNING_PERIOD_MS } from './caller-key-set.ts'
 import { CallerKeys } from './caller-keys.ts'
 
@@ -165,6 +165,17 @@ describe(`${promise('SEN-19')} the keys of caller tokens`, () => {
     set.keys[0].jwk.d = foreign.keys[0].jwk.d
     writeFileSync(path, JSON.stringify(set))
     await expect(open().publish()).rejects.toMatchObject({ code: 'KEYS_UNUSABLE' })
+  })
+})
+
+describe('counting the keys', () => {
+  it('creates none, and refuses what the gateway would refuse', async () => {
+    const count = (): number => countCallerKeys({ folder, notInside: [] })
+    expect([count(), existsSync(folder)]).toEqual([0, false])
+    await open().publish()
+    expect(count()).toBe(1)
+    chmodSync(callerKeyPath(folder), 0o644)
+    expect(count).toThrow(/other users can read it/)
   })
 })
 

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../../tests/promises.ts'
 import { GATEWAY_PERMIT } from '../permit.ts'
 import { encodeIdentified, takesCallerTokens } from './caller-token.ts'
+import { encodeRequest } from './encode-request.ts'
 
 const audience = { server: 'db', keyId: 'k' }
 
@@ -14,6 +15,27 @@ describe(`a request of a known caller (${promise('SEN-19')})`, () => {
     const message = JSON.parse(encodeIdentified({ id: 1, call, caller, audience, sender })())
     expect(message.params._meta).toMatchObject({ mine: 1, 'sallyport/caller': 'a.b.c' })
     expect(message.params.arguments).toEqual({ a: 1 })
+  })
+
+  it.each(['legacy', 'modern'] as const)('has one token, even if its client had written one: %s', (era) => {
+    const complete = {
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientInfo': { name: 'x' },
+      'io.modelcontextprotocol/clientCapabilities': {},
+    }
+    const sender = { era, clientInfo: {} }
+    for (const _meta of [
+      {},
+      complete,
+      { 'sallyport/caller': 'forged' },
+      { ...complete, 'sallyport/caller': 'forged' },
+    ]) {
+      const call = { method: 'tools/call', params: { name: 'query', _meta }, permit: GATEWAY_PERMIT }
+      const text = encodeIdentified({ id: 1, call, caller: { tokenFor: () => 'a.b.c' }, audience, sender })()
+      expect(text.split('sallyport/caller')).toHaveLength(2)
+      expect(JSON.parse(text).params._meta['sallyport/caller']).toBe('a.b.c')
+      expect(encodeRequest(1, call, sender)).not.toContain('forged')
+    }
   })
 
   it('is encoded again only if its token has changed meanwhile', () => {

@@ -46,18 +46,25 @@ function formatIntroducedParams(id: number, request: OutgoingCall, { era, caller
   const given = isJsonObject(params._meta) ? params._meta : {}
   let theirs = ''
   for (const key in given) {
-    if (MODERN_ENVELOPE.has(key)) return undefined
+    if (MODERN_ENVELOPE.has(key) || key === CALLER_META) return undefined
     if (key !== 'progressToken') theirs += formatMember(key, given[key])
   }
   const members = theirs === '' ? introduction : `${theirs.slice(1)},${introduction}`
-  const token = callerToken === undefined ? '' : formatMember(CALLER_META, callerToken)
-  return joinParams(params, `{${members}${token}${onProgress ? formatMember('progressToken', id) : ''}}`)
+  const meta = `{${members}${onProgress ? formatMember('progressToken', id) : ''}}`
+  return joinParams(params, addCaller(meta, callerToken))
 }
 
 function formatParams(id: number, request: OutgoingCall, sender: Sender): string {
   const { params } = request
   const meta = buildMeta(id, request, sender)
-  return joinParams(params, meta && printJson(meta))
+  return joinParams(params, addCaller(meta && printJson(meta), sender.callerToken))
+}
+
+/** Added to the text: the `_meta` of a client is often the same, and is serialized once. */
+function addCaller(meta: string | undefined, token: string | undefined): string | undefined {
+  if (token === undefined) return meta
+  const member = formatMember(CALLER_META, token)
+  return meta === undefined || meta === '{}' ? `{${member.slice(1)}}` : `${meta.slice(0, -1)}${member}}`
 }
 
 /** Built from pieces: what is serialized already is not serialized again, and nothing is copied first. */
@@ -73,20 +80,16 @@ function formatMember(key: string, value: unknown): string {
   return text === undefined ? '' : `,${JSON.stringify(key)}:${text}`
 }
 
-function buildMeta(
-  id: number,
-  request: OutgoingCall,
-  { era, clientInfo, callerToken }: Sender,
-): JsonObject | undefined {
+function buildMeta(id: number, request: OutgoingCall, { era, clientInfo }: Sender): JsonObject | undefined {
   const { method, params, client, onProgress, trace, span } = request
   const theirs = isJsonObject(params._meta) ? params._meta : undefined
   const isModern = era === 'modern' || method === 'server/discover'
-  const addsNothing = !onProgress && !trace && !span && callerToken === undefined
-  if (theirs && isModern && addsNothing && isCompleteMeta(theirs)) return theirs
+  if (theirs && isModern && isCompleteMeta(theirs) && !onProgress && !trace && !span) return theirs
   // Without a prototype: a client's key "__proto__" is an ordinary key.
   const ours: Record<string, unknown> = Object.create(null)
   for (const key in theirs)
-    if (key !== 'progressToken' && (isModern || !MODERN_ENVELOPE.has(key))) ours[key] = theirs[key]
+    if (key !== 'progressToken' && key !== CALLER_META && (isModern || !MODERN_ENVELOPE.has(key)))
+      ours[key] = theirs[key]
   if (isModern) {
     ours[META.protocolVersion] = MODERN_VERSION
     ours[META.clientInfo] ??= client?.clientInfo ?? clientInfo
@@ -95,7 +98,6 @@ function buildMeta(
     Object.assign(ours, trace)
   }
   Object.assign(ours, span)
-  if (callerToken !== undefined) ours[CALLER_META] = callerToken
   // The client's token stays its own: between us and the server, our token is used.
   if (onProgress) ours.progressToken = id
   for (const _any in ours) return ours as JsonObject
@@ -107,4 +109,5 @@ const isCompleteMeta = (meta: JsonObject): boolean =>
   meta[META.protocolVersion] === MODERN_VERSION &&
   meta[META.clientInfo] !== undefined &&
   meta[META.clientCapabilities] !== undefined &&
-  meta.progressToken === undefined
+  meta.progressToken === undefined &&
+  meta[CALLER_META] === undefined
