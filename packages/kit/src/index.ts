@@ -31,7 +31,11 @@ export { type HttpOptions, type HttpServing, serveHttp } from './http/http.ts'
 export {
   type Authentication,
   type AuthOptions,
+  type Caller,
   currentScope,
+  type ForwardedCaller,
+  type GatewayAuthOptions,
+  getCaller,
   getSessionId,
   getUserId,
   type Identity,

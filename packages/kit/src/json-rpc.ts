@@ -1,4 +1,5 @@
-import { isDeeperThan, isJsonObject, type Json, type JsonObject, MAX_DEPTH } from '@sallyport/core'
+import { hasDuplicateKey, isDeeperThan, isJsonObject, type Json, type JsonObject, MAX_DEPTH } from '@sallyport/core'
+import { CALLER_META } from './identity/identity.ts'
 
 export type RequestId = string | number
 
@@ -57,6 +58,22 @@ export type Incoming<Kind extends AnyMessage['kind'] = AnyMessage['kind']> = Ext
 
 /** A deeper message is refused before it is parsed, so its refusal has no id. */
 export const MAX_UNPARSED_DEPTH = 1_000
+
+/**
+ * Parses the text of a message. Throws if it is not JSON. Of two equal members of a message with a caller token, a proxy
+ * before us may have checked the other one.
+ */
+export function parseMessage(text: string): { readonly message: unknown } | { readonly error: RpcError } {
+  const message: unknown = JSON.parse(text)
+  if (!hasCallerToken(message) || !hasDuplicateKey(text)) return { message }
+  return errorAnswer(INVALID_REQUEST, 'A message with a caller token has an object with the same member twice.')
+}
+
+function hasCallerToken(message: unknown): boolean {
+  const params = isJsonObject(message) ? message.params : undefined
+  const meta = isJsonObject(params) ? params._meta : undefined
+  return isJsonObject(meta) && Object.hasOwn(meta, CALLER_META)
+}
 
 export function readMessage(message: unknown): Incoming {
   if (!isJsonObject(message) || message.jsonrpc !== '2.0')

@@ -7,8 +7,11 @@ import {
   createScope,
   type Environment,
   findDataFolder,
+  GatewayCallers,
   type Identity,
   type RequestHeaders,
+  readGatewayOptions,
+  readStartEnvironment,
 } from './identity/identity.ts'
 import type { RequestId } from './json-rpc.ts'
 import {
@@ -28,7 +31,7 @@ import {
   type ToolHandler,
   type ToolOptions,
 } from './offers/offers.ts'
-import { type Connection, McpConnection, type Send } from './protocol/protocol.ts'
+import { CallerGate, type Connection, McpConnection, readCallerToken, type Send } from './protocol/protocol.ts'
 import type { InputSchema, PlainSchema, ReturnValueFor, Schema, ValueOf } from './schema/schema.ts'
 import type { WholeResult } from './tool-result.ts'
 
@@ -44,6 +47,8 @@ export interface ConnectOptions {
   readonly parked?: ParkedCalls<RunningCall>
   /** For transports that keep something open for every request: this one was cancelled, and will not be answered. */
   readonly onCancelled?: (id: RequestId) => void
+  /** Whether requests may carry tokens of the gateway, if the server takes them. Default: true. */
+  readonly takesCallers?: boolean
 }
 
 /** An MCP server. It speaks both protocol eras, over any number of connections. */
@@ -53,13 +58,21 @@ export class McpServer {
   readonly dataFolder: string
   readonly environment: Environment
   readonly #authenticator: Authenticator
+  readonly #callers: GatewayCallers | undefined
 
   constructor(name: string, options: ServerOptions) {
     this.#definitions = new Definitions(name, options)
     // biome-ignore lint/style/noProcessEnv: a server is the composition root of its program.
     this.environment = options.environment ?? process.env
     this.dataFolder = findDataFolder(options.dataFolder, this.environment)
-    this.#authenticator = createAuthenticator(options)
+    const gateway = readGateway(options)
+    this.#callers = gateway && new GatewayCallers(gateway, { dataFolder: this.dataFolder })
+    this.#authenticator = createAuthenticator({ ...options, gateway })
+  }
+
+  /** The gateway says who calls, so that nobody is known by default. */
+  get takesCallers(): boolean {
+    return this.#callers !== undefined
   }
 
   tool<const Input extends Schema = InputSchema, const Output extends Schema | PlainSchema = never>(
@@ -113,11 +126,29 @@ export class McpServer {
     this.#authenticator.assertMayListen(host)
   }
 
-  /** Passes each outgoing message to `send`. Pass each incoming one to `receive`. */
-  connect(send: Send, { identity, parked, onCancelled }: ConnectOptions = {}): Connection {
-    const scope = identity && createScope(identity, this.dataFolder)
-    return new McpConnection(this.#definitions, { send, scope, parked, onCancelled })
+  /** The user for whom the gateway sends a request with these params; `undefined` if it names nobody who is known. */
+  async findForwardedUser(params: JsonObject): Promise<string | undefined> {
+    const token = readCallerToken(params)
+    const caller = token === undefined ? undefined : await this.#callers?.verify(token)
+    return caller !== undefined && 'userId' in caller ? caller.userId : undefined
   }
+
+  /** Passes each outgoing message to `send`. Pass each incoming one to `receive`. */
+  connect(send: Send, options: ConnectOptions = {}): Connection {
+    const { identity, parked, onCancelled, takesCallers: isTrustedChannel = true } = options
+    const { dataFolder } = this
+    const scope = identity && createScope(identity, dataFolder)
+    const gate = this.#callers && new CallerGate({ callers: this.#callers, dataFolder, isTrustedChannel })
+    return new McpConnection(this.#definitions, { send, scope, gate, parked, onCancelled })
+  }
+}
+
+/** An environment that the program made itself counts as it is; that of the process only as it was at the start. */
+function readGateway({ auth, environment }: ServerOptions) {
+  if (auth?.gateway === undefined) return undefined
+  // biome-ignore lint/style/noProcessEnv: to recognize it.
+  const isOwn = environment !== undefined && environment !== process.env
+  return readGatewayOptions(auth.gateway, isOwn ? environment : readStartEnvironment())
 }
 
 /** Creates a server without tools; it serves nobody until `serveStdio` or `serveHttp` is called. */

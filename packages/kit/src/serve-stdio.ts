@@ -2,7 +2,14 @@ import type { Readable, Writable } from 'node:stream'
 import { TextDecoder } from 'node:util'
 import { isJsonDeeperThan } from '@sallyport/core'
 import { type Identity, readLocalIdentity } from './identity/identity.ts'
-import { errorAnswer, INVALID_REQUEST, MAX_UNPARSED_DEPTH, PARSE_ERROR, type RpcError } from './json-rpc.ts'
+import {
+  errorAnswer,
+  INVALID_REQUEST,
+  MAX_UNPARSED_DEPTH,
+  PARSE_ERROR,
+  parseMessage,
+  type RpcError,
+} from './json-rpc.ts'
 import { LineReader } from './line-reader.ts'
 import type { McpServer } from './mcp-server.ts'
 import { watchUnhandledRejections } from './unhandled-rejections.ts'
@@ -11,7 +18,7 @@ import { watchUnhandledRejections } from './unhandled-rejections.ts'
 export interface StdioStreams {
   readonly stdin: Readable
   readonly stdout: Writable
-  /** Default: the user who started the process, with one session for its lifetime. */
+  /** Default: the user who started the process, with one session for its lifetime; nobody if the server has `auth.gateway`. */
   readonly identity?: Identity
   /** A longer line is refused and not buffered. */
   readonly maxMessageBytes?: number
@@ -30,8 +37,8 @@ export async function serveStdio(server: McpServer, streams: StdioStreams = proc
       stdout.once('drain', () => stdin.resume())
     }
   }
-  const identity = streams.identity ?? readLocalIdentity(server.environment)
-  const connection = server.connect(write, { identity })
+  const identity = streams.identity ?? (server.takesCallers ? undefined : readLocalIdentity(server.environment))
+  const connection = server.connect(write, identity && { identity })
   const limit = streams.maxMessageBytes ?? MAX_MESSAGE_BYTES
   const take = (line: ParsedLine | undefined): void => {
     if (line === undefined) return
@@ -73,7 +80,7 @@ function parseLine(line: Buffer): ParsedLine | undefined {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(line)
     if (isJsonDeeperThan(text, MAX_UNPARSED_DEPTH))
       return errorAnswer(INVALID_REQUEST, `A message is nested deeper than ${MAX_UNPARSED_DEPTH} levels.`)
-    return text.trim() === '' ? undefined : { message: JSON.parse(text) }
+    return text.trim() === '' ? undefined : parseMessage(text)
   } catch {
     return errorAnswer(PARSE_ERROR, 'A line is not JSON in UTF-8.')
   }

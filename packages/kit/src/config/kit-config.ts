@@ -15,7 +15,7 @@ import {
   toSnakeCase,
 } from '@sallyport/core'
 import type { Document, LineCounter } from 'yaml'
-import type { Environment } from '../identity/identity.ts'
+import { CALLER_KEYS_VARIABLE, type Environment, SERVER_ID_VARIABLE } from '../identity/identity.ts'
 
 /** The known keys of a mapping. `leaf`: a value. `names`: a mapping with arbitrary keys. Otherwise its known keys. */
 interface KnownKeys {
@@ -35,11 +35,14 @@ const JWT_KEYS = leafKeys(
   'maxAge',
 )
 
+/** Instead of these settings, `true` can be given. */
+const GATEWAY_KEYS = leafKeys('keys', 'jwksUri', 'audience', 'secret')
+
 /** A kit server's own settings. */
 export const SERVER_KEYS: KnownKeys = {
   ...leafKeys('type', 'name', 'title', 'version', 'instructions', 'description'),
   ...leafKeys('host', 'port', 'path', 'allowedHosts', 'allowedOrigins', 'dev', 'dataFolder'),
-  auth: { jwt: JWT_KEYS, resourceMetadata: 'leaf' },
+  auth: { jwt: JWT_KEYS, gateway: GATEWAY_KEYS, resourceMetadata: 'leaf' },
 }
 
 const CONNECTION_KEYS: KnownKeys = {
@@ -188,7 +191,7 @@ class EntryReader {
   }
 
   #readMember(item: Json, known: KnownKeys[string], path: ConfigPath): Json {
-    if (known === 'leaf') return item
+    if (known === 'leaf' || (known === GATEWAY_KEYS && item === true)) return item
     if (!isJsonObject(item)) {
       this.reject(path, 'expected a mapping.')
       return {}
@@ -227,8 +230,11 @@ type VariableLookup = (name: string) => string | undefined
  */
 async function readVariables(configFile: string, environment: Environment): Promise<VariableLookup> {
   const extra = await readDotEnv(join(dirname(configFile), '.env'))
-  return (name) => ownValue(environment, name) ?? ownValue(extra, name)
+  return (name) => ownValue(environment, name) ?? (START_VARIABLES.includes(name) ? undefined : ownValue(extra, name))
 }
+
+/** They say whose tokens prove who calls, so only whoever starts the process may set them. */
+const START_VARIABLES: readonly string[] = [CALLER_KEYS_VARIABLE, SERVER_ID_VARIABLE]
 
 type Variables = Readonly<Record<string, string | undefined>>
 

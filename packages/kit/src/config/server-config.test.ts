@@ -58,13 +58,29 @@ it('variables, which are always strings, can be numbers and booleans', async () 
   })
 })
 
+it('callers behind the gateway are configured with true, or with keys and a secret', async () => {
+  const gatewayOf = async (gateway: unknown) =>
+    (await configure({ type: 'server', auth: { gateway } })).options.auth?.gateway
+  expect(await gatewayOf(true)).toBe(true)
+  const keys = { keys: [{ kty: 'OKP' }] }
+  expect(await gatewayOf({ keys, audience: 'records', secret: '${SECRET}' })).toEqual({
+    keys,
+    audience: 'records',
+    secret: SECRET,
+  })
+  expect(await gatewayOf({ jwks_uri: 'https://x/jwks.json' })).toEqual({ jwksUri: 'https://x/jwks.json' })
+})
+
 it.each([
   [{ url: 'x' }, /is not a kit server/],
   [{ type: 'server', port: 'hunter2' }, /records.port has an invalid value: expected a whole number/],
   [{ type: 'server', port: 70_000 }, /records.port/],
   [{ type: 'server', dev: 'hunter2' }, /records.dev has an invalid value: expected true or false/],
   [{ type: 'server', name: 7 }, /records.name/],
-  [{ type: 'server', auth: {} }, /records.auth.jwt/],
+  [{ type: 'server', auth: {} }, /records.auth has an invalid value: expected jwt, gateway or both/],
+  [{ type: 'server', auth: { jwt: 7 } }, /records.auth.jwt: expected a mapping/],
+  [{ type: 'server', auth: { gateway: 'hunter2' } }, /records.auth.gateway: expected a mapping/],
+  [{ type: 'server', auth: { gateway: { keys: 7 } } }, /records.auth.gateway.keys has an invalid value/],
   [{ type: 'server', auth: { jwt: { secret: 12345678 } } }, /records.auth.jwt.secret has an invalid value/],
   [{ type: 'server', auth: { jwt: { algorithms: 'hunter2' } } }, /records.auth.jwt.algorithms/],
   [{ type: 'server', auth: { jwt: { audience: 7 } } }, /records.auth.jwt.audience/],

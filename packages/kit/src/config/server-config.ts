@@ -1,5 +1,5 @@
 import { isJsonList, isJsonObject, type Json, type JsonObject, SallyportError } from '@sallyport/core'
-import type { AuthOptions, JwtOptions } from '../identity/identity.ts'
+import type { AuthOptions, GatewayAuthOptions, JwtOptions } from '../identity/identity.ts'
 import { type KitConfigOptions, readKitConfig } from './kit-config.ts'
 
 /** The settings of a kit server in `mcp_servers.<name>`, split by the function that they are for. */
@@ -57,10 +57,19 @@ export async function readServerConfig(name: string, options: KitConfigOptions =
 
 function readAuth(auth: Json | undefined, where: string): AuthOptions | undefined {
   if (!isJsonObject(auth)) return undefined
-  const { jwt } = auth
-  if (!isJsonObject(jwt)) throw invalidValue(`${where}.jwt`, 'a mapping')
-  const read = new FieldReader(jwt, `${where}.jwt`)
-  const options: JwtOptions = {
+  const { jwt, gateway } = auth
+  if (jwt === undefined && gateway === undefined) throw invalidValue(where, 'jwt, gateway or both')
+  return omitUndefined({
+    jwt: jwt === undefined ? undefined : readJwt(jwt, `${where}.jwt`),
+    gateway: gateway === undefined ? undefined : readGateway(gateway, `${where}.gateway`),
+    resourceMetadata: new FieldReader(auth, where).string('resourceMetadata'),
+  })
+}
+
+function readJwt(jwt: Json, where: string): JwtOptions {
+  if (!isJsonObject(jwt)) throw invalidValue(where, 'a mapping')
+  const read = new FieldReader(jwt, where)
+  return omitUndefined({
     secret: read.string('secret'),
     jwksUri: read.string('jwksUri'),
     publicKey: read.string('publicKey'),
@@ -69,8 +78,19 @@ function readAuth(auth: Json | undefined, where: string): AuthOptions | undefine
     audience: typeof jwt.audience === 'string' ? jwt.audience : read.strings('audience'),
     clockTolerance: typeof jwt.clockTolerance === 'number' ? jwt.clockTolerance : read.string('clockTolerance'),
     maxAge: typeof jwt.maxAge === 'number' ? jwt.maxAge : read.string('maxAge'),
-  }
-  return { jwt: omitUndefined(options), resourceMetadata: new FieldReader(auth, where).string('resourceMetadata') }
+  })
+}
+
+function readGateway(gateway: Json, where: string): true | GatewayAuthOptions {
+  if (gateway === true) return true
+  if (!isJsonObject(gateway)) throw invalidValue(where, 'true or a mapping')
+  const read = new FieldReader(gateway, where)
+  return omitUndefined({
+    keys: isJsonObject(gateway.keys) ? gateway.keys : read.string('keys'),
+    jwksUri: read.string('jwksUri'),
+    audience: read.string('audience'),
+    secret: read.string('secret'),
+  })
 }
 
 /** Reads the values of one mapping. Messages contain the location and what was expected, never the value, which may be a secret. */

@@ -20,13 +20,19 @@ export interface PostedMessage {
   readonly raw: unknown
   readonly acceptsStream: boolean
   /** The caller: the session's owner, with a token that may be newer than the session. */
-  readonly caller: Identity
+  readonly caller: Identity | undefined
+}
+
+/** Who opened a session: a user, or a gateway, whose requests say for whom they are sent. */
+export interface SessionOwner {
+  readonly identity: Identity | undefined
+  readonly takesCallers: boolean
 }
 
 /** A conversation that began with `initialize`. */
 export class LegacySession {
   readonly id = randomUUID()
-  readonly owner: Identity
+  readonly owner: Identity | undefined
   lastSeenAt: number
   readonly #server: McpServer
   readonly #connection: Connection
@@ -34,12 +40,13 @@ export class LegacySession {
   readonly #missed: object[] = []
   #stream: ServerResponse | undefined
 
-  constructor(server: McpServer, owner: Identity, now: number) {
+  constructor(server: McpServer, { identity, takesCallers }: SessionOwner, now: number) {
     this.#server = server
-    this.owner = owner
+    this.owner = identity
     this.lastSeenAt = now
     this.#connection = server.connect((message, during) => this.#send(message, during), {
-      identity: owner,
+      ...(identity && { identity }),
+      takesCallers,
       onCancelled: (id) => this.#drop(id),
     })
   }
@@ -55,7 +62,7 @@ export class LegacySession {
   }
 
   post({ response, message, raw, acceptsStream, caller }: PostedMessage): void {
-    const scope = createScope(caller, this.#server.dataFolder)
+    const scope = caller && createScope(caller, this.#server.dataFolder)
     if (message.kind !== 'request') {
       this.#connection.receive(raw, scope)
       response.writeHead(202, { 'content-length': 0 }).end()

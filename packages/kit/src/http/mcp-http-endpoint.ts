@@ -30,7 +30,7 @@ import type { McpServer } from '../mcp-server.ts'
 import { BodyBudget } from './body-budget.ts'
 import { decodeHeaderValue } from './header-value.ts'
 import { sendRefusal } from './http-refusal.ts'
-import { LegacySession } from './legacy-session.ts'
+import { LegacySession, type SessionOwner } from './legacy-session.ts'
 import { PostExchange } from './post-exchange.ts'
 import { readRequestMessage } from './request-body.ts'
 
@@ -43,11 +43,10 @@ export interface EndpointOptions extends LegacySessionsOptions {
 /** The maximum size of all bodies of one caller that are being received, unless a single body may be larger. */
 const MIN_BYTES_PER_OWNER = 32 * 1_024 * 1_024
 
-/** A request whose caller is known. */
-interface AuthenticatedRequest {
+/** A request whose sender is known: a user, or a gateway. */
+interface AuthenticatedRequest extends SessionOwner {
   readonly request: IncomingMessage
   readonly response: ServerResponse
-  readonly identity: Identity
   /** When its credential expires; `undefined` if it does not. */
   readonly expiresAt: number | undefined
 }
@@ -80,7 +79,8 @@ export class McpHttpEndpoint {
           : { 'retry-after': String(caller.retryAfterSeconds) }
       return sendRefusal(response, { status: caller.status, error: { code: -32000, message: caller.problem }, headers })
     }
-    const visit = { request, response, identity: caller.identity, expiresAt: caller.expiresAt }
+    const { identity, expiresAt, takesCallers = false } = caller
+    const visit = { request, response, identity, expiresAt, takesCallers }
     if (request.method === 'POST') return this.#post(visit)
     if (request.method === 'GET') return this.#listen(visit)
     if (request.method === 'DELETE') return this.#endSession(visit)
@@ -101,7 +101,7 @@ export class McpHttpEndpoint {
         'The answer is application/json or text/event-stream: the Accept header must allow both.',
       )
     const limit = this.#options.maxBodyBytes
-    const raw = await readRequestMessage(request, { limit, budget: this.#bodyBudget, owner: visit.identity.userId })
+    const raw = await readRequestMessage(request, { limit, budget: this.#bodyBudget, owner: nameOf(visit.identity) })
     const message = readMessage(raw)
     if (message.kind === 'bad') return sendRefusal(response, { status: 400, error: message.error, id: message.id })
     if (message.kind !== 'response' && isModern(message, request.headers)) return this.#postModern(visit, message, raw)
@@ -112,18 +112,18 @@ export class McpHttpEndpoint {
     session.post({ response, message, raw, acceptsStream, caller: visit.identity })
   }
 
-  #openSession({ identity }: AuthenticatedRequest, { params }: Incoming<'request'>): LegacySession {
+  #openSession(visit: AuthenticatedRequest, { params }: Incoming<'request'>): LegacySession {
     if (typeof params.protocolVersion !== 'string')
       throw new SallyportError('INVALID_PARAMS', 'params.protocolVersion is missing or not a string.')
-    return this.#sessions.open(identity)
+    return this.#sessions.open(visit)
   }
 
-  #postModern(
+  async #postModern(
     visit: AuthenticatedRequest,
     message: Incoming<'request'> | Incoming<'notification'>,
     raw: unknown,
-  ): void {
-    const { request, response, identity } = visit
+  ): Promise<void> {
+    const { request, response, identity, takesCallers } = visit
     const problem =
       findHeaderProblem(message, request.headers) ??
       findParamHeaderProblem(message, this.#listHeaderParams(message), request)
@@ -135,19 +135,22 @@ export class McpHttpEndpoint {
     }
     const acceptsStream = accepts(request, 'text/event-stream')
     if (message.method === 'subscriptions/listen' && !acceptsStream) throw streamNotAccepted()
-    const inFlight = this.#inFlightOf(identity)
+    const user = takesCallers ? await this.#server.findForwardedUser(message.params) : undefined
+    if (response.destroyed) return
+    const owner = user ?? nameOf(identity)
+    const inFlight = this.#inFlightOf(owner)
     const exchange = new PostExchange(response, { acceptsStream, toHttpStatus: modernHttpStatus })
     const connection = this.#server.connect(
       (outgoing) => ('method' in outgoing ? exchange.notify(outgoing) : exchange.answer(outgoing)),
-      { identity, parked: this.#parked },
+      { ...(identity && { identity }), takesCallers, parked: this.#parked },
     )
     const end = (): void => connection.close()
     inFlight.add(end)
-    this.#inFlight.set(identity.userId, inFlight)
+    this.#inFlight.set(owner, inFlight)
     // In the modern era a client cancels by closing the stream.
     response.once('close', () => {
       inFlight.delete(end)
-      if (inFlight.size === 0) this.#inFlight.delete(identity.userId)
+      if (inFlight.size === 0) this.#inFlight.delete(owner)
       end()
     })
     if (message.method === 'subscriptions/listen') endAtExpiry(visit)
@@ -155,8 +158,8 @@ export class McpHttpEndpoint {
   }
 
   /** Throws if there are too many: one connection can pipeline any number of them. */
-  #inFlightOf({ userId }: Identity): Set<() => void> {
-    const inFlight = this.#inFlight.get(userId) ?? new Set()
+  #inFlightOf(owner: string): Set<() => void> {
+    const inFlight = this.#inFlight.get(owner) ?? new Set()
     const { maxRequestsPerUser: limit } = this.#options
     if (inFlight.size < limit) return inFlight
     throw new SallyportError('OVERLOADED', `${limit} requests of this user are in flight, which is the limit.`, {
@@ -192,6 +195,9 @@ export class McpHttpEndpoint {
     return this.#sessions.find(id, identity)
   }
 }
+
+/** The gateway has no name of its own: no user is called like this. */
+const nameOf = (identity: Identity | undefined): string => identity?.userId ?? ''
 
 function accepts({ headers: { accept } }: IncomingMessage, type: 'application/json' | 'text/event-stream'): boolean {
   if (accept === undefined) return true
@@ -318,10 +324,10 @@ class LegacySessions {
   }
 
   /** Throws if there are too many. */
-  open(owner: Identity): LegacySession {
+  open(owner: SessionOwner): LegacySession {
     this.#endIdle()
     const { maxSessions, maxSessionsPerUser, now } = this.#options
-    this.#makeRoom(maxSessionsPerUser, (session) => session.owner.userId === owner.userId)
+    this.#makeRoom(maxSessionsPerUser, (session) => nameOf(session.owner) === nameOf(owner.identity))
     this.#makeRoom(maxSessions, () => true)
     const session = new LegacySession(this.#server, owner, now())
     this.#sessions.set(session.id, session)
@@ -329,7 +335,7 @@ class LegacySessions {
   }
 
   /** The session, if this caller may use it: knowing its id is not enough. */
-  find(id: string, caller: Identity): LegacySession {
+  find(id: string, caller: Identity | undefined): LegacySession {
     const session = this.#sessions.get(id)
     if (session === undefined || !isSameCaller(session.owner, caller))
       throw new SallyportError('SESSION_UNKNOWN', 'This session does not exist or has ended.', {
@@ -369,9 +375,10 @@ class LegacySessions {
 
 function findSessionToEvict(sessions: readonly LegacySession[]): LegacySession | undefined {
   const counts = new Map<string, number>()
-  for (const { owner } of sessions) counts.set(owner.userId, (counts.get(owner.userId) ?? 0) + 1)
-  const size = ({ owner }: LegacySession): number => counts.get(owner.userId) ?? 0
+  for (const { owner } of sessions) counts.set(nameOf(owner), (counts.get(nameOf(owner)) ?? 0) + 1)
+  const size = ({ owner }: LegacySession): number => counts.get(nameOf(owner)) ?? 0
   return [...sessions].sort((a, b) => size(b) - size(a) || a.lastSeenAt - b.lastSeenAt)[0]
 }
 
-const isSameCaller = (a: Identity, b: Identity): boolean => a.userId === b.userId && a.sessionId === b.sessionId
+const isSameCaller = (a: Identity | undefined, b: Identity | undefined): boolean =>
+  a?.userId === b?.userId && a?.sessionId === b?.sessionId

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { isJsonDeeperThan, SallyportError } from '@sallyport/core'
-import { MAX_UNPARSED_DEPTH } from '../json-rpc.ts'
+import { MAX_UNPARSED_DEPTH, parseMessage } from '../json-rpc.ts'
 import type { BodyBudget } from './body-budget.ts'
 
 /** Reads the message in the body of a request. Throws if it is not valid. */
@@ -13,8 +13,14 @@ export async function readRequestMessage(request: IncomingMessage, bounds: Omit<
   const text = bytes.toString('utf8')
   if (isJsonDeeperThan(text, MAX_UNPARSED_DEPTH))
     throw new SallyportError('INVALID_REQUEST', `The body is nested deeper than ${MAX_UNPARSED_DEPTH} levels.`)
+  const parsed = tryParse(text)
+  if ('error' in parsed) throw new SallyportError('INVALID_REQUEST', parsed.error.message)
+  return parsed.message
+}
+
+function tryParse(text: string): ReturnType<typeof parseMessage> {
   try {
-    return JSON.parse(text)
+    return parseMessage(text)
   } catch (error) {
     throw new SallyportError('PARSE_ERROR', 'The body is not JSON.', { cause: error })
   }

@@ -1,5 +1,7 @@
 import { isLoopback, SallyportError } from '@sallyport/core'
 import { BearerAuthenticator } from './bearer-authenticator.ts'
+import { GatewayChannel } from './gateway/gateway-channel.ts'
+import type { GatewayAuthOptions, GatewaySettings } from './gateway/gateway-options.ts'
 import type { JwtOptions } from './jwt-options.ts'
 import type { Identity } from './request-scope.ts'
 
@@ -8,8 +10,10 @@ export type RequestHeaders = Readonly<Record<string, string | readonly string[] 
 
 /** The caller's identity, or how to refuse the request. The texts never contain any part of a token. */
 export type Authentication =
-  /** `expiresAt` in milliseconds since 1970: an accepted stream ends then. */
-  | { readonly identity: Identity; readonly expiresAt?: number }
+  /** `expiresAt` in milliseconds since 1970: an accepted stream ends then. With `takesCallers`, tokens of the gateway are accepted too. */
+  | { readonly identity: Identity; readonly expiresAt?: number; readonly takesCallers?: boolean }
+  /** The gateway. Each of its requests has a token that says who calls, or is for nobody. */
+  | { readonly identity: undefined; readonly takesCallers: true; readonly expiresAt?: undefined }
   | { readonly status: 401; readonly wwwAuthenticate: string; readonly problem: string }
   /** The token cannot be verified at the moment: the issuer's keys could not be fetched. */
   | { readonly status: 503; readonly retryAfterSeconds: number; readonly problem: string }
@@ -21,9 +25,11 @@ export interface Authenticator {
   assertMayListen(host: string): void
 }
 
-/** How callers over HTTP prove who they are. */
+/** How callers prove who they are: with their own tokens over HTTP, or with those of the gateway. At least one is given. */
 export interface AuthOptions {
-  readonly jwt: JwtOptions
+  readonly jwt?: JwtOptions | undefined
+  /** The server runs behind the gateway, which says who calls. `true`: the gateway starts it and gives it the keys. */
+  readonly gateway?: true | GatewayAuthOptions | undefined
   /** The URL where clients learn how to get a token (RFC 9728); part of every refusal. */
   readonly resourceMetadata?: string | undefined
 }
@@ -32,19 +38,34 @@ export interface AuthenticatorOptions {
   readonly auth?: AuthOptions | undefined
   /** Every caller is the same user "dev", without a token: for trials, on loopback only. */
   readonly dev?: boolean | undefined
+  /** `auth.gateway`, validated. */
+  readonly gateway?: GatewaySettings | undefined
   readonly now?: () => number
 }
 
 const DEV_IDENTITY: Identity = Object.freeze({ userId: 'dev', sessionId: 'dev' })
 
 /** Creates the authenticator of a server from its `auth` settings. */
-export function createAuthenticator({ auth, dev, now }: AuthenticatorOptions): Authenticator {
+export function createAuthenticator({ auth, dev, gateway, now = Date.now }: AuthenticatorOptions): Authenticator {
   if (auth !== undefined && dev === true)
     throw new SallyportError('USAGE', 'The server has "auth" and "dev: true", which answers without tokens.', {
       hint: 'Remove one of them.',
     })
-  if (auth !== undefined) return new BearerAuthenticator(auth, now ?? Date.now)
+  if (auth !== undefined) return createFromAuth(auth, gateway, now)
   return dev === true ? DEV_AUTHENTICATOR : CLOSED_AUTHENTICATOR
+}
+
+function createFromAuth(
+  { jwt, resourceMetadata }: AuthOptions,
+  gateway: GatewaySettings | undefined,
+  now: () => number,
+): Authenticator {
+  const bearer = jwt && new BearerAuthenticator({ jwt, resourceMetadata, now })
+  if (gateway !== undefined) return new GatewayChannel({ secret: gateway.secret, bearer })
+  if (bearer !== undefined) return bearer
+  throw new SallyportError('CONFIG_INVALID', 'The server has "auth" with neither "jwt" nor "gateway".', {
+    hint: 'Give auth: { jwt: { … } } for direct callers, auth: { gateway: true } behind the gateway, or both.',
+  })
 }
 
 const DEV_AUTHENTICATOR: Authenticator = {

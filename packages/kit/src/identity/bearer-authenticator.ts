@@ -1,18 +1,23 @@
-import { createHash } from 'node:crypto'
-import { ExpiringMap, type JsonObject, SallyportError } from '@sallyport/core'
-import type { Authentication, Authenticator, AuthOptions, RequestHeaders } from './authenticator.ts'
-import { readJwtOptions } from './jwt-options.ts'
+import { type JsonObject, SallyportError } from '@sallyport/core'
+import type { Authentication, Authenticator, RequestHeaders } from './authenticator.ts'
+import { type JwtOptions, readJwtOptions } from './jwt-options.ts'
 import { type JwtRefusal, refuseClaim } from './jwt-refusal.ts'
 import { createJwtVerifier, type JwtSettings, type JwtVerifier, MAX_JWT_LENGTH } from './jwt-verifier.ts'
 import { isPrintableName } from './printable-name.ts'
+import { VerifiedTokens } from './verified-tokens.ts'
 
 /** RFC 7235's token68 after the only scheme that we accept; schemes are case-insensitive. */
 const BEARER = /^bearer ([A-Za-z0-9._~+/-]+=*)$/i
 const MAX_HEADER_LENGTH = MAX_JWT_LENGTH + 'Bearer '.length
-const MAX_CACHED = 1_000
 /** After this a token is verified again, so that a revoked key ends it before it expires. */
 const CACHE_MS = 60_000
 const RETRY_AFTER_SECONDS = 3
+
+export interface BearerOptions {
+  readonly jwt: JwtOptions
+  readonly resourceMetadata: string | undefined
+  readonly now: () => number
+}
 
 /** Identifies callers by their bearer JWT. A verified token is cached for a minute, or until it expires. */
 export class BearerAuthenticator implements Authenticator {
@@ -20,15 +25,14 @@ export class BearerAuthenticator implements Authenticator {
   readonly #verifier: JwtVerifier
   readonly #challenge: string
   readonly #now: () => number
-  readonly #cache: ExpiringMap<Authentication>
-  readonly #verifying = new Map<string, Promise<Authentication>>()
+  readonly #tokens: VerifiedTokens<Authentication>
 
-  constructor({ jwt, resourceMetadata }: AuthOptions, now: () => number) {
+  constructor({ jwt, resourceMetadata, now }: BearerOptions) {
     this.#settings = readJwtOptions(jwt)
     this.#verifier = createJwtVerifier(this.#settings, { now })
     this.#challenge = buildChallenge(resourceMetadata)
     this.#now = now
-    this.#cache = new ExpiringMap(MAX_CACHED, now)
+    this.#tokens = new VerifiedTokens((token) => this.#verify(token), now)
   }
 
   async authenticate({ authorization }: RequestHeaders): Promise<Authentication> {
@@ -37,7 +41,7 @@ export class BearerAuthenticator implements Authenticator {
     // Of two headers, a proxy before us may have checked the other one.
     if (others.length > 0 || header.length > MAX_HEADER_LENGTH) return this.#refuseMalformed()
     const token = BEARER.exec(header)?.[1]
-    if (token !== undefined) return this.#identify(token)
+    if (token !== undefined) return this.#tokens.find(token)
     return /^bearer\b/i.test(header) ? this.#refuseMalformed() : this.#refuseMissing()
   }
 
@@ -45,29 +49,14 @@ export class BearerAuthenticator implements Authenticator {
     // Every caller needs a token, so any address is safe.
   }
 
-  /** A token is verified once, even if many requests send it at the same time. */
-  #identify(token: string): Authentication | Promise<Authentication> {
-    // The key is a digest, so that no token stays in memory longer than its request.
-    const key = createHash('sha256').update(token).digest('base64')
-    const cached = this.#cache.get(key) ?? this.#verifying.get(key)
-    if (cached !== undefined) return cached
-    const verifying = this.#verify(token, key).finally(() => this.#verifying.delete(key))
-    this.#verifying.set(key, verifying)
-    return verifying
-  }
-
-  async #verify(token: string, key: string): Promise<Authentication> {
+  async #verify(token: string): Promise<{ readonly value: Authentication; readonly until?: number }> {
     const verified = await this.#verifier.verify(token)
-    if ('problem' in verified) return this.#toRefusal(verified)
+    if ('problem' in verified) return { value: this.#toRefusal(verified) }
     const { claims, expiresAt } = verified
     const owner = readTokenOwner(claims, this.#settings.issuers)
-    if ('problem' in owner) return this.#toRefusal(owner)
-    const authentication = Object.freeze({
-      identity: Object.freeze({ ...owner, claims: deepFreeze(claims) }),
-      expiresAt,
-    })
-    this.#cache.put(key, authentication, Math.min(expiresAt, this.#now() + CACHE_MS))
-    return authentication
+    if ('problem' in owner) return { value: this.#toRefusal(owner) }
+    const identity = Object.freeze({ ...owner, claims: deepFreeze(claims) })
+    return { value: Object.freeze({ identity, expiresAt }), until: Math.min(expiresAt, this.#now() + CACHE_MS) }
   }
 
   #toRefusal({ problem, certainty }: JwtRefusal): Authentication {
@@ -84,11 +73,17 @@ export class BearerAuthenticator implements Authenticator {
     return this.#refuse('The Authorization header is not one bearer token', 'invalid_token')
   }
 
-  /** RFC 6750 (3.1): without a token there is no `error`. `problem` is always our own text, so it is safe in a header. */
   #refuse(problem: string, error?: string): Authentication {
-    const reason = error === undefined ? '' : `, error="${error}", error_description="${problem}"`
-    return { status: 401, wwwAuthenticate: `${this.#challenge}${reason}`, problem: `${problem}.` }
+    return refuseBearer(problem, error, this.#challenge)
   }
+}
+
+const PLAIN_CHALLENGE = 'Bearer realm="mcp"'
+
+/** RFC 6750 (3.1): without a token there is no `error`. `problem` is always our own text, so it is safe in a header. */
+export function refuseBearer(problem: string, error?: string, challenge: string = PLAIN_CHALLENGE): Authentication {
+  const reason = error === undefined ? '' : `, error="${error}", error_description="${problem}"`
+  return { status: 401, wwwAuthenticate: `${challenge}${reason}`, problem: `${problem}.` }
 }
 
 /** The handlers of many requests share the same claims, so none of them may change them. */
@@ -99,10 +94,9 @@ function deepFreeze<Value>(value: Value): Value {
 }
 
 function buildChallenge(resourceMetadata: string | undefined): string {
-  const challenge = 'Bearer realm="mcp"'
-  if (resourceMetadata === undefined) return challenge
+  if (resourceMetadata === undefined) return PLAIN_CHALLENGE
   const url = URL.canParse(resourceMetadata) ? new URL(resourceMetadata) : undefined
-  if (url !== undefined && /^https?:$/.test(url.protocol)) return `${challenge}, resource_metadata="${url.href}"`
+  if (url !== undefined && /^https?:$/.test(url.protocol)) return `${PLAIN_CHALLENGE}, resource_metadata="${url.href}"`
   throw new SallyportError('CONFIG_INVALID', 'auth.resourceMetadata is not a valid URL.', {
     hint: 'Give the address of the metadata of this resource, such as "https://host/.well-known/oauth-protected-resource".',
   })

@@ -125,13 +125,18 @@ function checkSecret(secret: unknown, algorithms: readonly string[]): void {
 }
 
 function checkJwksUri(uri: unknown): void {
+  const problem = findJwksUriProblem(uri)
+  if (problem !== undefined) throw invalid(problem, 'Give the https URL at which the issuer publishes its keys.')
+}
+
+/** Why keys must not be fetched from there. */
+export function findJwksUriProblem(uri: unknown): string | undefined {
   const url = typeof uri === 'string' && URL.canParse(uri) ? new URL(uri) : undefined
-  const hint = 'Give the https URL at which the issuer publishes its keys.'
-  if (url === undefined) throw invalid('jwksUri is not a valid URL', hint)
-  if (url.username !== '' || url.password !== '') throw invalid('jwksUri contains a password', hint)
-  if (url.protocol === 'https:') return
-  if (url.protocol !== 'http:' || !isLoopback(url.hostname.replaceAll(/[[\]]/g, '')))
-    throw invalid('jwksUri is not https', `${hint} Keys fetched over plain http could come from anybody.`)
+  if (url === undefined) return 'jwksUri is not a valid URL'
+  if (url.username !== '' || url.password !== '') return 'jwksUri contains a password'
+  if (url.protocol === 'https:') return undefined
+  if (url.protocol === 'http:' && isLoopback(url.hostname.replaceAll(/[[\]]/g, ''))) return undefined
+  return 'jwksUri is not https: keys that are fetched over plain http could come from anybody'
 }
 
 function readTolerance(value: number | string | undefined): number {

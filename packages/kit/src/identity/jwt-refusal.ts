@@ -9,7 +9,10 @@ export interface JwtRefusal {
 export const refusePermanently = (problem: string): JwtRefusal => ({ problem, certainty: 'final' })
 export const refuseTemporarily = (problem: string): JwtRefusal => ({ problem, certainty: 'for-now' })
 
-const KNOWN_CLAIMS = new Set(['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'agent', 'profile', 'session_id'])
+const KNOWN_CLAIMS = new Set([
+  ...['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti', 'agent', 'profile', 'session_id'],
+  ...['session', 'permissions', 'label', 'private', 'shapes', 'connect'],
+])
 
 /** The claim is named only if we know it: any other name is text from the token. */
 export const refuseClaim = (claim: string): JwtRefusal =>

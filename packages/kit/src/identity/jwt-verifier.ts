@@ -1,6 +1,13 @@
 import type { KeyObject } from 'node:crypto'
 import { hasDuplicateKey, type JsonObject, SallyportError } from '@sallyport/core'
-import type { FlattenedJWSInput, JWSHeaderParameters, JWTVerifyOptions, JWTVerifyResult } from 'jose'
+import type {
+  FlattenedJWSInput,
+  JSONWebKeySet,
+  JWSHeaderParameters,
+  JWTPayload,
+  JWTVerifyOptions,
+  JWTVerifyResult,
+} from 'jose'
 import { type JwtRefusal, refuseClaim, refusePermanently, refuseTemporarily } from './jwt-refusal.ts'
 import { RemoteKeys } from './remote-keys.ts'
 
@@ -15,6 +22,10 @@ export interface JwtSettings {
   readonly secret: string | undefined
   readonly jwksUri: string | undefined
   readonly publicKey?: KeyObject | undefined
+  /** Pinned public keys. */
+  readonly keySet?: JSONWebKeySet | undefined
+  /** The only `typ` of tokens for one purpose. Such a token must be short-lived, and must name its key. */
+  readonly type?: string | undefined
   /** Clock tolerance in seconds. */
   readonly toleranceSeconds: number
   /** How long after its `iat` a token is accepted, whatever its `exp` says. If missing, `exp` alone counts. */
@@ -69,16 +80,19 @@ interface OpenVerifier {
 
 /** jose is loaded with the first token, so a program without JWTs never loads it. */
 async function openVerifier(settings: JwtSettings, options: Required<JwtVerifierOptions>): Promise<OpenVerifier> {
-  const { secret, jwksUri, publicKey } = settings
+  const { secret, jwksUri, publicKey, keySet } = settings
   const jose = await import('jose')
   const shared = secret === undefined ? undefined : new TextEncoder().encode(secret)
   const published = jwksUri === undefined ? undefined : new RemoteKeys(jose, { url: jwksUri, ...options })
+  const pinned = keySet && jose.createLocalJWKSet(keySet)
   /** Chooses the key by the algorithm's family only: a key of one must never verify a token of the other (RFC 8725, 2.1). */
   const keyFor = async (header: JWSHeaderParameters, jws: FlattenedJWSInput) => {
     // A key id that is not a string matches no key, and must not be treated as a missing one (RFC 7515, 4.1.4).
     if (header.kid !== undefined && typeof header.kid !== 'string')
       throw new jose.errors.JWSInvalid('kid must be a string')
-    const key = header.alg?.startsWith('HS') ? shared : (publicKey ?? (await published?.find(header, jws)))
+    const key = header.alg?.startsWith('HS')
+      ? shared
+      : (publicKey ?? (await (pinned?.(header, jws) ?? published?.find(header, jws))))
     if (key === undefined) throw new jose.errors.JOSEAlgNotAllowed('no key is configured for this algorithm')
     return key
   }
@@ -106,15 +120,28 @@ function findTokenProblem(
   { payload, protectedHeader }: JWTVerifyResult,
   { settings, token }: TokenCheck,
 ): JwtRefusal | undefined {
-  const { typ } = protectedHeader
-  if (typ !== undefined && !ACCEPTED_TYPES.has(typ.toLowerCase()))
-    return refusePermanently('The token was made for another purpose')
+  const wrongHeader = findHeaderProblem(protectedHeader, settings)
+  if (wrongHeader !== undefined) return refusePermanently(wrongHeader)
   if (settings.audience.length === 0 && payload.aud !== undefined) return refuseClaim('aud')
   const untimely = TIME_CLAIMS.find((claim) => payload[claim] !== undefined && !isValidTime(payload[claim]))
   if (untimely !== undefined) return refuseClaim(untimely)
+  if (settings.type !== undefined && isTooLong(payload, settings)) return refuseClaim('exp')
   // Decoded like jose does it: without a byte order mark.
   const parts = token.split('.', 2).map((part) => new TextDecoder().decode(Buffer.from(part, 'base64url')))
   return parts.some(hasDuplicateKey) ? refusePermanently('The token has a duplicate member') : undefined
+}
+
+function findHeaderProblem({ typ, kid }: JWSHeaderParameters, { type }: JwtSettings): string | undefined {
+  if (type === undefined) return typ === undefined || ACCEPTED_TYPES.has(typ.toLowerCase()) ? undefined : OTHER_PURPOSE
+  if (typ !== type) return OTHER_PURPOSE
+  return typeof kid === 'string' && kid !== '' ? undefined : 'The token does not name its key'
+}
+
+const OTHER_PURPOSE = 'The token was made for another purpose'
+
+/** `maxAgeSeconds` alone would accept a token for a year during its first minute. */
+function isTooLong({ exp = 0, iat = 0 }: JWTPayload, { maxAgeSeconds = 0, toleranceSeconds }: JwtSettings): boolean {
+  return exp - iat > maxAgeSeconds + toleranceSeconds
 }
 
 const TIME_CLAIMS = ['exp', 'nbf', 'iat'] as const

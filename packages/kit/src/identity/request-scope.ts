@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { type JsonObject, SallyportError } from '@sallyport/core'
+import type { ForwardedCaller } from './gateway/caller-token.ts'
 
 /** Who calls: proven by a token, or set by the code that opened the connection. Never by arguments of a tool. */
 export interface Identity {
@@ -16,6 +17,18 @@ export interface RequestScope {
   readonly claims: JsonObject
   /** The folder in which the kit stores data of users and sessions. */
   readonly dataFolder: string
+  /** What the gateway says about the call, if it came through the gateway. */
+  readonly gateway?: ForwardedCaller
+}
+
+/** Who calls, with which program. */
+export interface Caller {
+  readonly userId: string
+  readonly sessionId: string
+  /** The kind of client program, such as `claude-code`. Known behind the gateway, or if the token has the claim. */
+  readonly agent: string | undefined
+  /** The agent's variant, such as `reviewer`. */
+  readonly profile: string | undefined
 }
 
 const scopes = new AsyncLocalStorage<RequestScope | undefined>()
@@ -35,6 +48,12 @@ export function createScope({ userId, sessionId, claims = {} }: Identity, dataFo
   return Object.freeze({ userId, sessionId, claims, dataFolder })
 }
 
+/** Creates the scope of a request that the gateway forwards. */
+export function createForwardedScope(gateway: ForwardedCaller, dataFolder: string): RequestScope {
+  const { userId, sessionId, agent, profile, permissions } = gateway
+  return Object.freeze({ userId, sessionId, claims: { agent, profile, permissions }, dataFolder, gateway })
+}
+
 /** The scope of the running request, or `undefined`. */
 export const findScope = (): RequestScope | undefined => scopes.getStore()
 
@@ -52,3 +71,15 @@ export const getUserId = (): string => currentScope().userId
 
 /** The session to which the running handler belongs: one task of its user. */
 export const getSessionId = (): string => currentScope().sessionId
+
+/** The user, the session, the agent and the profile of the running handler's call. */
+export function getCaller(): Caller {
+  const { userId, sessionId, claims } = currentScope()
+  const { agent, profile } = claims
+  return {
+    userId,
+    sessionId,
+    agent: typeof agent === 'string' ? agent : undefined,
+    profile: typeof profile === 'string' ? profile : undefined,
+  }
+}

@@ -100,7 +100,7 @@ export interface ServerOptions {
   readonly onBug?: (bug: Bug) => void
   /** The folder for data of users and sessions. Default: `$SALLYPORT_DATA`, otherwise the system's folder for application state. */
   readonly dataFolder?: string
-  /** How callers over HTTP are identified. */
+  /** How callers are identified: over HTTP by their tokens, behind the gateway by those of the gateway. */
   readonly auth?: AuthOptions
   /** Every caller over HTTP is the same user "dev", without a token: for trials, on loopback only. */
   readonly dev?: boolean
@@ -119,6 +119,8 @@ export class Definitions {
   readonly info: JsonObject
   readonly instructions: string | undefined
   readonly toolsOfOthers: boolean
+  /** Requests can carry tokens of the gateway that say who calls. */
+  readonly takesCallers: boolean
   readonly tools = new Registry<Tool>('tool', () => this.#notifyChanged('tools'))
   readonly resources = new Registry<Resource>('resource', () => this.#notifyChanged('resources'))
   readonly templates = new Registry<ResourceTemplate>('resource template', () => this.#notifyChanged('resources'))
@@ -141,6 +143,7 @@ export class Definitions {
     }
     this.instructions = options.instructions
     this.toolsOfOthers = options.toolsOfOthers ?? false
+    this.takesCallers = options.auth?.gateway !== undefined
     this.labels = readLabelOptions(options.labels)
     this.#presets = readPresets(options.presets ?? {})
     this.#granted = readGrantedPermissions(options.permissions)

@@ -1,5 +1,6 @@
-import { isPrivate, quoteText, type Sensitivity } from '@sallyport/core'
+import { isAtLeast, isPrivate, quoteText, type Sensitivity } from '@sallyport/core'
 import type { RequestScope } from '../identity/identity.ts'
+import { isPrivateInGateway } from './gateway-privacy.ts'
 import type { Label } from './label.ts'
 import { getLabelStore } from './session-data.ts'
 
@@ -22,12 +23,26 @@ export async function findConnectRefusal(
   privateFrom: Sensitivity,
 ): Promise<ConnectRefusal | undefined> {
   const label = await getLabelStore(scope.dataFolder).read(scope)
-  if (!isPrivate(label.sensitivity, privateFrom)) return undefined
+  const hasPrivateData = isPrivate(label.sensitivity, privateFrom)
+  if (!hasPrivateData && !isPrivateInGateway(scope)) return undefined
+  if (isApproved(tool, scope, label.sensitivity)) return undefined
+  const why = hasPrivateData ? describeLabel(label) : 'is private in the gateway'
   return {
-    reason: `${tool} was not run: it reaches out (CONNECT), and this session ${describeLabel(label)}.`,
+    reason: `${tool} was not run: it reaches out (CONNECT), and this session ${why}.`,
     nextStep:
       'Continue with tools that do not reach out, ask the user to do this step, or do it in a new session that has not read private data.',
   }
+}
+
+/** The sensitivity of the session when an approved call began. Each call has its own scope object. */
+const approvedAt = new WeakMap<RequestScope, Sensitivity>()
+
+/** A person saw what this call would send. What it receives later, from a session that became more sensitive, nobody saw. */
+function isApproved(tool: string, scope: RequestScope, sensitivity: Sensitivity): boolean {
+  if (scope.gateway?.approvedTool !== tool) return false
+  const seen = approvedAt.get(scope) ?? sensitivity
+  approvedAt.set(scope, seen)
+  return isAtLeast(seen, sensitivity)
 }
 
 function describeLabel({ sensitivity, datasets, problem }: Label): string {

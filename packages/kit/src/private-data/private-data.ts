@@ -1,5 +1,6 @@
 export { hasOpenStatement, settleStatements, watchUnowned } from './call-statements.ts'
 export { findConnectRefusal } from './connect-refusal.ts'
+export { adoptGatewayLabel } from './gateway-label.ts'
 export type { Label, PrivateDataset } from './label.ts'
 export { finalizeLabel, PRIVATE_DATA_META } from './label-meta.ts'
 export { type LabelOptions, type LabelSettings, readLabelOptions } from './label-settings.ts'

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { HIGHEST_SENSITIVITY, isPrivate, SallyportError, type Sensitivity } from '@sallyport/core'
 import { currentScope, findScope, type RequestScope } from '../identity/identity.ts'
 import { addStatement, countUnowned, failStatement } from './call-statements.ts'
+import { isPrivateInGateway } from './gateway-privacy.ts'
 import type { Label } from './label.ts'
 import { checkDataset, type LabelStore, openLabelStore } from './label-store.ts'
 
@@ -48,7 +49,10 @@ export function privateData(): PrivateData {
     },
     label: read,
     sensitivity: async () => (await read()).sensitivity,
-    isPrivate: async (from) => isPrivate((await read()).sensitivity, from),
+    isPrivate: async (from) => {
+      const { sensitivity } = await read()
+      return isPrivate(sensitivity, from) || (from === undefined && isPrivateInGateway(findScope() ?? scope))
+    },
   }
 }
 

@@ -26,6 +26,7 @@ import {
 } from '../json-rpc.ts'
 import type { Change, Definitions, ListKind } from '../offers/offers.ts'
 import { hasOpenStatement, settleStatements } from '../private-data/private-data.ts'
+import { type Admission, CALLER_MISSING, type CallerGate } from './caller-gate.ts'
 import { openAnswerLabeler } from './label-enforcement.ts'
 import { describeServer, findMethod, type Method, refuseUnknownMethod } from './methods.ts'
 
@@ -47,6 +48,8 @@ export interface Peer {
   readonly send: Send
   /** The identity for which every handler runs. */
   readonly scope: RequestScope | undefined
+  /** Finds out for whom a gateway sends each request. If missing, all are for `scope`. */
+  readonly gate?: CallerGate | undefined
   /** Stores calls that outlive their connection. If missing, none does. */
   readonly parked?: ParkedCalls<RunningCall> | undefined
   /** Called when the client cancelled a request: it will not be answered. */
@@ -64,6 +67,8 @@ export class McpConnection implements Connection {
   readonly #definitions: Definitions
   readonly #peer: Peer
   readonly #calls = new Map<RequestId, RunningCall>()
+  /** Requests whose caller token is being verified. */
+  readonly #admitting = new Map<RequestId, object>()
   readonly #outgoing = new OutgoingRequests((message, during) => this.#deliver(message, during))
   readonly #ownParked = new ParkedCalls<RunningCall>()
   readonly #subscriptions: Subscriptions
@@ -83,9 +88,7 @@ export class McpConnection implements Connection {
     if (incoming.kind === 'bad') this.#sendAnswer(incoming.id, incoming)
     if (incoming.kind === 'notification') this.#handleNotification(incoming)
     if (incoming.kind === 'response') this.#outgoing.handleResponse(incoming)
-    if (incoming.kind !== 'request') return
-    const answer = this.#handleRequest(incoming, scope)
-    if (answer !== undefined) this.#sendAnswer(incoming.id, answer)
+    if (incoming.kind === 'request') this.#admit(incoming, scope)
   }
 
   close(): void {
@@ -94,6 +97,7 @@ export class McpConnection implements Connection {
     this.#closed = true
     for (const call of this.#calls.values()) call.cancel()
     this.#calls.clear()
+    this.#admitting.clear()
     this.#outgoing.close()
     this.#ownParked.close()
   }
@@ -101,18 +105,46 @@ export class McpConnection implements Connection {
   #handleNotification({ method, params }: Incoming<'notification'>): void {
     const { requestId: id } = params
     if (method !== 'notifications/cancelled' || !isRequestId(id)) return
-    const isKnown = this.#subscriptions.has(id) || this.#calls.has(id)
+    const isKnown = this.#isInFlight(id)
+    this.#admitting.delete(id)
     this.#subscriptions.cancel(id)
     this.#calls.get(id)?.cancel()
     this.#calls.delete(id)
     if (isKnown) this.#peer.onCancelled?.(id)
   }
 
+  #isInFlight(id: RequestId): boolean {
+    return this.#calls.has(id) || this.#subscriptions.has(id) || this.#admitting.has(id)
+  }
+
+  /** Finds out who calls, then handles the request. */
+  #admit(request: Incoming<'request'>, scope: RequestScope | undefined): void {
+    const { id } = request
+    if (this.#isInFlight(id))
+      return this.#sendAnswer(id, errorAnswer(INVALID_REQUEST, 'A request with this id is still in flight.'))
+    const admission = this.#peer.gate?.admit(request, scope) ?? { request, scope }
+    if (!(admission instanceof Promise)) return this.#handleAdmission(id, admission)
+    const ticket = {}
+    this.#admitting.set(id, ticket)
+    admission
+      .catch((error) => reportCrash(this.#definitions, error))
+      .then((admitted) => {
+        // It may have been cancelled meanwhile, and its id used again.
+        if (this.#admitting.get(id) !== ticket) return
+        this.#admitting.delete(id)
+        this.#handleAdmission(id, admitted)
+      })
+      .catch((error) => this.#definitions.reportBug('a request', error))
+  }
+
+  #handleAdmission(id: RequestId, admission: Admission): void {
+    const answer = 'error' in admission ? admission : this.#handleRequest(admission.request, admission.scope)
+    if (answer !== undefined) this.#sendAnswer(id, answer)
+  }
+
   /** The answer, if it is available at once. */
   #handleRequest(request: Incoming<'request'>, scope: RequestScope | undefined): Answer | undefined {
     const { id, method, params } = request
-    if (this.#calls.has(id) || this.#subscriptions.has(id))
-      return errorAnswer(INVALID_REQUEST, 'A request with this id is still in flight.')
     const meta = readRequestMeta(params)
     if ('error' in meta) return meta
     if (meta.era === 'legacy' && method === 'initialize') return this.#initialize(request, scope)
@@ -158,6 +190,7 @@ export class McpConnection implements Connection {
     const { id, params } = request
     const method = findMethod(request.method, meta.era, this.#definitions)
     if (method === undefined) return refuseUnknownMethod(request.method)
+    if (method.isForCaller && scope === undefined && this.#definitions.takesCallers) return CALLER_MISSING
     const roundTrip = this.#openRoundTrip(request, meta, method)
     if ('error' in roundTrip) return roundTrip
     const createBinding = (): CallBinding => createCallBinding(request, scope)
@@ -240,7 +273,7 @@ export class McpConnection implements Connection {
   }
 }
 
-function reportCrash(definitions: Definitions, error: unknown): Answer {
+function reportCrash(definitions: Definitions, error: unknown): { readonly error: RpcError } {
   const incident = definitions.reportBug('the kit', error)
   return errorAnswer(INTERNAL_ERROR, `Something went wrong inside the server (incident ${incident}).`)
 }

@@ -1,6 +1,7 @@
 import { type Era, isJsonObject, type JsonObject } from '@sallyport/core'
 import type { CallContext } from '../call/call.ts'
 import { type CacheScope, MODERN_VERSIONS } from '../era.ts'
+import { CALLER_META } from '../identity/identity.ts'
 import {
   type Answer,
   errorAnswer,
@@ -20,7 +21,7 @@ import {
   readPromptArguments,
   type Tool,
 } from '../offers/offers.ts'
-import { currentShelf, shapeToolResult } from '../results/results.ts'
+import { currentShelf, nameResultPreset, openWholeResult, shapeToolResult } from '../results/results.ts'
 import {
   describeToolError,
   isInstance,
@@ -48,6 +49,8 @@ export interface Method {
   readonly cacheScope?: CacheScope
   /** Its handler may ask the client. */
   readonly mayAsk?: true
+  /** It runs code for somebody. The others only say what the server offers. */
+  readonly isForCaller?: true
 }
 
 /** The requests that do not depend on their connection. */
@@ -57,16 +60,19 @@ const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['server/discover', { era: 'modern', cacheScope: 'private', answer: discover }],
   // The list depends on the permissions of the caller's token.
   ['tools/list', { requiredList: 'tools', cacheScope: 'private', answer: (call) => list(call, 'tools') }],
-  ['tools/call', { requiredList: 'tools', mayAsk: true, answer: callTool }],
+  ['tools/call', { requiredList: 'tools', mayAsk: true, isForCaller: true, answer: callTool }],
   ['resources/list', { requiredList: 'resources', cacheScope: 'public', answer: (call) => list(call, 'resources') }],
   [
     'resources/templates/list',
     { requiredList: 'resources', cacheScope: 'public', answer: (call) => list(call, 'templates') },
   ],
-  ['resources/read', { requiredList: 'resources', cacheScope: 'private', mayAsk: true, answer: readResource }],
+  [
+    'resources/read',
+    { requiredList: 'resources', cacheScope: 'private', mayAsk: true, isForCaller: true, answer: readResource },
+  ],
   ['prompts/list', { requiredList: 'prompts', cacheScope: 'public', answer: (call) => list(call, 'prompts') }],
-  ['prompts/get', { requiredList: 'prompts', mayAsk: true, answer: getPrompt }],
-  ['completion/complete', { answer: completeArgument }],
+  ['prompts/get', { requiredList: 'prompts', mayAsk: true, isForCaller: true, answer: getPrompt }],
+  ['completion/complete', { isForCaller: true, answer: completeArgument }],
 ])
 
 export function findMethod(name: string, era: Era, definitions: Definitions): Method | undefined {
@@ -87,6 +93,7 @@ function declareCapabilities(definitions: Definitions): JsonObject {
     ...(definitions.offers('resources') ? { resources: { subscribe: true, ...changing } } : {}),
     ...(definitions.offers('prompts') ? { prompts: changing } : {}),
     ...(hasArguments ? { completions: {} } : {}),
+    ...(definitions.takesCallers ? { experimental: { [CALLER_META]: {} } } : {}),
   }
 }
 
@@ -153,13 +160,14 @@ async function runTool(tool: Tool, args: JsonObject, call: MethodCall): Promise<
     if ('wrong' in checked) throw new ToolRetryError(checked.wrong)
     if (needsConnect(tool)) await assertMayConnect(tool, call.definitions, call.context.signal)
     const context = needsConnect(tool) ? guardAnswers(tool, call.context, call.definitions) : call.context
+    const staysWhole = openWholeResult()
     const returned = await tool.handler(checked.value as JsonObject, context)
     const { output } = tool
     const result =
       output === undefined
         ? createToolResult(returned, call.era)
         : await createCheckedResult(returned, output, call.era)
-    return { result: await applyPreset(tool, result) }
+    return { result: staysWhole ? nameResultPreset(result, tool.preset) : await applyPreset(tool, result) }
   } catch (error) {
     return refuseMissingCapability(error, call) ?? toErrorAnswer(where, error, call)
   }

@@ -4,6 +4,7 @@ import { brandWholeResult, createToolResult, isWholeResult, type ToolResult, tex
 import { currentWorkspace, type Workspace } from '../workspace/workspace.ts'
 import { openResultShelf, type ResultShelf } from './result-shelf.ts'
 import { shapeToolResult } from './shape-tool-result.ts'
+import { keepsWhole } from './whole-result.ts'
 
 /** Where a shaped result is saved, and which presets are available. */
 export interface ContextResultOptions {
@@ -20,7 +21,7 @@ export type ContextResult<Value> = Value extends string ? string : Value | ToolR
 
 /**
  * Wraps a function so that its results fit a model: a result over the preset's threshold is saved in full and shown in
- * part. Smaller results and errors are returned unchanged.
+ * part. Smaller results and errors are returned unchanged, and so is everything if the gateway shapes the call's result.
  */
 export function contextResult<Args extends readonly unknown[], Value>(
   preset: string | Preset,
@@ -30,6 +31,7 @@ export function contextResult<Args extends readonly unknown[], Value>(
   const chosen = typeof preset === 'string' ? findPreset(preset, options.presets ?? PRESETS) : preset
   return async (...args) => {
     const value: unknown = await work(...args)
+    if (keepsWhole(chosen)) return value as ContextResult<Awaited<Value>>
     return (await shapeValue(value, chosen, options)) as ContextResult<Awaited<Value>>
   }
 }

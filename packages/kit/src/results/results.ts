@@ -10,3 +10,4 @@ export {
   type ShelfOptions,
 } from './result-shelf.ts'
 export { RESULT_URI_PREFIX, type ResultShaping, SHAPED_META, shapeToolResult } from './shape-tool-result.ts'
+export { nameResultPreset, openWholeResult } from './whole-result.ts'
