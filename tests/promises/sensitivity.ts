@@ -34,4 +34,14 @@ export const SENSITIVITY_PROMISES = {
     state: 'partial',
     missing: 'servers of the kit name their presets',
   },
+  'SEN-19': {
+    text: 'The gateway tells servers with identity: forward who calls, by a short-lived signed token with every request; a server of the kit verifies it, and without one acts for nobody',
+    state: 'partial',
+    missing: 'the gateway, which signs and sends the tokens',
+  },
+  'SEN-21': {
+    text: 'If the gateway shapes results, a server of the kit returns them whole and names the preset: one reader, one handle',
+    state: 'partial',
+    missing: 'the gateway, which reads the preset',
+  },
 } as const satisfies Record<string, Promised>

@@ -13,5 +13,5 @@ export function mintToken(auth: AuthOptions | undefined, { user, session }: Toke
     .setProtectedHeader({ alg: 'HS256' })
     .setAudience('records')
     .setExpirationTime('1h')
-    .sign(new TextEncoder().encode(auth?.jwt.secret))
+    .sign(new TextEncoder().encode(auth?.jwt?.secret))
 }
