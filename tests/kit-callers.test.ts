@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { createHmac } from 'node:crypto'
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,10 +8,13 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { JsonObject } from '@sallyport/core'
+import { createMcpServer, READ, serveHttp } from '@sallyport/kit'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { CallerSigner, SERVER_ID, withToken } from '../packages/kit/src/identity/gateway/caller-signer.test-kit.ts'
 import { LegacyClient, modernRequest, post } from './mcp-client.ts'
 import { promise } from './promises.ts'
+import { ROOT } from './repository.ts'
+import { snippetsOf } from './snippets.ts'
 import { StdioClient } from './stdio-client.ts'
 
 const FIXTURE = fileURLToPath(new URL('./fixtures/forwarded-server.mjs', import.meta.url))
@@ -45,9 +48,9 @@ const environmentOf = (variables: Variables) => ({
   ...variables,
 })
 
-function start(args: readonly string[], variables: Variables): ChildProcess {
+function start(args: readonly string[], variables: Variables, cwd: string = folder): ChildProcess {
   const child = spawn(process.execPath, args, {
-    cwd: folder,
+    cwd,
     env: environmentOf(variables),
     stdio: ['pipe', 'pipe', 'inherit'],
   })
@@ -71,7 +74,9 @@ async function startHttp(auth: object): Promise<string> {
 
 /** What a server that does not start says. */
 async function failureOf(variables: Variables, args: readonly string[] = [FIXTURE]): Promise<string> {
-  const ended = run(process.execPath, [...args], { cwd: folder, env: environmentOf(variables) })
+  const ended = run(process.execPath, [...args], { cwd: folder, env: environmentOf(variables), timeout: 20_000 })
+  // One that does start ends with its input, or after the timeout.
+  ended.child.stdin?.end()
   return ended.then(
     () => 'it started',
     ({ stderr }: { stderr: string }) => stderr,
@@ -133,6 +138,7 @@ describe(`${promise('SEN-19')} a stdio server that a gateway started`, () => {
     const doubled = [
       `{"sallyport/caller":${other},"sallyport/caller":${token}}`,
       `{"\\u0073allyport/caller":${other},"sallyport/caller":${token}}`,
+      `{"sallyport\\/caller":${other},"sallyport/caller":${token}}`,
       `{"sallyport/caller":${token}},"_meta":{"sallyport/caller":${other}}`,
     ]
     for (const meta of doubled) {
@@ -227,6 +233,34 @@ describe(`${promise('SEN-19')} an HTTP server behind a gateway`, () => {
     const stolen = new LegacyClient(guarded, session.session, bearer(SECRET))
     expect((await stolen.request('tools/list')).status).toBe(404)
   })
+})
+
+test('a forwarded user with too many requests in flight is refused, and others are not', async () => {
+  const waiting = new EventEmitter()
+  const server = createMcpServer('records', { auth: { gateway: PINNED }, dataFolder: join(folder, 'data') })
+  server.tool('wait', { description: 'Waits', permission: READ }, async () => {
+    waiting.emit('begun')
+    await once(waiting, 'go on')
+  })
+  const serving = await serveHttp(server, { port: 0, maxRequestsPerUser: 1 })
+  const request = (claims: Claims, name = 'wait') =>
+    modernRequest(serving.url, 'tools/call', { name, arguments: {}, ...withToken(gateway.token(claims)) })
+  const begun = once(waiting, 'begun')
+  const held = request({})
+  await begun
+  expect((await request({})).status).toBe(503)
+  expect((await request({ sub: 'bob' }, 'unknown')).status).toBe(200)
+  waiting.emit('go on')
+  expect((await held).status).toBe(200)
+  await serving.close()
+})
+
+test('the server in docs/kit/behind-the-gateway.md runs unchanged', async () => {
+  const [snippet] = snippetsOf('docs/kit/behind-the-gateway.md', 'js')
+  const child = start(['--input-type=module', '-e', snippet?.text ?? ''], KEYS, join(ROOT, 'packages/kit'))
+  const client = new StdioClient(child)
+  await client.initialize()
+  expect((await call(client, 'whoami')).result.structuredContent).toMatchObject({ userId: 'ada', agent: 'claude-code' })
 })
 
 test(`${promise('SEN-21')} a process that a gateway started returns results whole, with their preset`, async () => {

@@ -199,6 +199,7 @@ const TRIALS: Readonly<Record<string, readonly Trial[]>> = {
 /** Run by the test that is named. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   'docs/approvals.md': 'tests/approval-ways.test.ts',
+  'docs/kit/behind-the-gateway.md': 'tests/kit-callers.test.ts',
   'docs/kit/identity.md': 'packages/kit/src/config/documentation.test.ts',
   'docs/kit/private-data.md': 'packages/kit/src/testing/docs.test.ts',
   'docs/kit/testing.md': 'packages/kit/src/testing/docs.test.ts',

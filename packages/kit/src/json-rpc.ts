@@ -65,8 +65,17 @@ export const MAX_UNPARSED_DEPTH = 1_000
  */
 export function parseMessage(text: string): { readonly message: unknown } | { readonly error: RpcError } {
   const message: unknown = JSON.parse(text)
-  if (!hasCallerToken(message) || !hasDuplicateKey(text)) return { message }
+  if (!hasCallerToken(message) || isEnvelopeUnique(text) || !hasDuplicateKey(text)) return { message }
   return errorAnswer(INVALID_REQUEST, 'A message with a caller token has an object with the same member twice.')
+}
+
+const ENVELOPE_KEYS = ['"params"', '"_meta"', `"${CALLER_META}"`]
+/** The escapes with which these keys could be written differently. */
+const KEY_ESCAPE = /\\[u/]/
+
+/** Whether it is obvious that the members around the token are there once. To search all keys of a large message is slow. */
+function isEnvelopeUnique(text: string): boolean {
+  return !KEY_ESCAPE.test(text) && ENVELOPE_KEYS.every((key) => text.indexOf(key) === text.lastIndexOf(key))
 }
 
 function hasCallerToken(message: unknown): boolean {

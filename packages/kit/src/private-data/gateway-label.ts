@@ -6,8 +6,8 @@ import { getLabelStore } from './session-data.ts'
 /** The dataset under which the gateway's label of a session is stored: other servers have raised it. */
 const GATEWAY_DATASET = 'gateway'
 
-/** Tokens whose label is stored: the same token is sent with many requests. */
-const adopted = new WeakSet<ForwardedCaller>()
+/** By the token, which comes with many requests: its label being stored, or `undefined` once it is. */
+const adopted = new WeakMap<ForwardedCaller, Promise<void> | undefined>()
 
 /**
  * Stores the label that the gateway has for this session, so that this server and others with the same data folder know
@@ -15,9 +15,20 @@ const adopted = new WeakSet<ForwardedCaller>()
  */
 export function adoptGatewayLabel(scope: RequestScope): Promise<void> | undefined {
   const { gateway } = scope
-  if (gateway === undefined || adopted.has(gateway)) return undefined
+  if (gateway === undefined) return undefined
   if (gateway.isPrivate) rememberPrivate(scope)
-  if (gateway.label === LOWEST_SENSITIVITY) return undefined
-  const raised = getLabelStore(scope.dataFolder).raise(scope, GATEWAY_DATASET, gateway.label)
-  return raised.then(() => void adopted.add(gateway))
+  if (gateway.label === LOWEST_SENSITIVITY || adopted.has(gateway)) return adopted.get(gateway)
+  const adopting = raiseLabel(scope, gateway)
+  adopted.set(gateway, adopting)
+  return adopting
+}
+
+async function raiseLabel(scope: RequestScope, gateway: ForwardedCaller): Promise<void> {
+  try {
+    await getLabelStore(scope.dataFolder).raise(scope, GATEWAY_DATASET, gateway.label)
+    adopted.set(gateway, undefined)
+  } catch (error) {
+    adopted.delete(gateway)
+    throw error
+  }
 }

@@ -15,6 +15,7 @@ import { isPrintableName } from '../printable-name.ts'
 export const CALLER_META = 'sallyport/caller'
 /** The `typ` of caller tokens: no other token of the same key counts as one, and none of these as another. */
 export const CALLER_TOKEN_TYPE = 'sallyport-caller+jwt'
+/** The `iss` of caller tokens. */
 export const CALLER_TOKEN_ISSUER = 'sallyport'
 /** A token that is valid for longer was not made for one call. */
 export const MAX_CALLER_TOKEN_SECONDS = 60

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs'
 import type { Environment } from '../data-folder.ts'
 
-/** The variables that prove who calls. They count only if whoever started the process set them. */
+/** The variable with the keys that prove who calls. It counts only if whoever started the process set it. */
 export const CALLER_KEYS_VARIABLE = 'SALLYPORT_CALLER_KEYS'
+/** The variable with the id of the server in the gateway's config. The same is true for it. */
 export const SERVER_ID_VARIABLE = 'SALLYPORT_SERVER_ID'
 
 // biome-ignore lint/style/noProcessEnv: as early as this module can read it.
