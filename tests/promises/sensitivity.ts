@@ -25,23 +25,12 @@ export const SENSITIVITY_PROMISES = {
     state: 'built',
   },
   'SEN-19': {
-    text: 'A server with `identity: forward` that declares it is told with every request who calls, by a signed token for it alone; nobody else is',
+    text: 'A server with identity: forward that declares it is told with every request who calls, by a short-lived signed token for it alone; a server of the kit verifies it, and without one acts for nobody',
     state: 'partial',
-    missing: 'servers of the kit verify the token; the label in the gateway',
+    missing: 'one set of keys for replicas',
   },
   'SEN-21': {
-    text: 'A server that is told that the gateway shapes names a preset for its whole result; the gateway shapes, stores and pages',
-    state: 'partial',
-    missing: 'servers of the kit name their presets',
-  },
-  'SEN-19': {
-    text: 'The gateway tells servers with identity: forward who calls, by a short-lived signed token with every request; a server of the kit verifies it, and without one acts for nobody',
-    state: 'partial',
-    missing: 'the gateway, which signs and sends the tokens',
-  },
-  'SEN-21': {
-    text: 'If the gateway shapes results, a server of the kit returns them whole and names the preset: one reader, one handle',
-    state: 'partial',
-    missing: 'the gateway, which reads the preset',
+    text: 'A server that is told that the gateway shapes returns its result whole and names a preset; the gateway shapes, stores and pages: one reader, one handle',
+    state: 'built',
   },
 } as const satisfies Record<string, Promised>

@@ -62,7 +62,17 @@ const CLIENT_KEYS: KnownKeys = CONNECTION_KEYS
 const UPSTREAM_KEYS: KnownKeys = {
   ...CONNECTION_KEYS,
   ...leafKeys('enabled', 'disabled', 'includeTools', 'enabledTools', 'excludeTools', 'disabledTools', 'per'),
-  ...leafKeys('clientApproval', 'detect', 'image', 'isolated', 'isolatedTools', 'mounts', 'network', 'sandbox'),
+  ...leafKeys(
+    'clientApproval',
+    'detect',
+    'identity',
+    'image',
+    'isolated',
+    'isolatedTools',
+    'mounts',
+    'network',
+    'sandbox',
+  ),
   ...leafKeys('sensitivePaths', 'sensitivity', 'allowUnsandboxed', 'driver', 'forwards', 'oauth', 'result', 'trust'),
   ...leafKeys('enabledServers', 'servers', 'catalogs', 'profile', 'tools', 'secrets', 'interceptors', 'extraArgs'),
   ...leafKeys('blockNetwork', 'blockSecrets', 'verifySignatures', 'longLived', 'static', 'cpus', 'memory'),
