@@ -135,6 +135,16 @@ const TRIALS: Readonly<Record<string, readonly Trial[]>> = {
   ],
   'docs/kit/http.md': [
     { put: { '8080': '0' }, after: 'console.log(new URL(url).pathname)\nawait close()', prints: '/mcp\n' },
+    {
+      put: { 'listen(3000': 'listen(0' },
+      after: `
+        await new Promise((done) => listener.once('listening', done))
+        const url = 'http://127.0.0.1:' + listener.address().port
+        console.log(await (await fetch(url)).text(), (await fetch(url + '/mcp')).status)
+        mcp.close()
+        listener.close().closeAllConnections()`,
+      prints: 'my own page 403\n',
+    },
   ],
   'docs/kit/open-api.md': [
     {

@@ -70,4 +70,9 @@ export const KIT_PROMISES = {
     text: 'Only toolResult() makes a whole result; whatever else a handler returns is data, and sets neither resultType, inputRequests nor _meta of ours; what JSON cannot carry is refused',
     state: 'built',
   },
+  'KIT-19': {
+    text: 'A server is mounted into node:http, Express, Hono and other servers on Node, beside their own routes, with the same checks',
+    state: 'partial',
+    missing: 'serving the metadata of a protected resource; runtimes other than Node',
+  },
 } as const satisfies Record<string, Promised>

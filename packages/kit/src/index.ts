@@ -27,7 +27,15 @@ export {
   type ServerConfig,
 } from './config/config.ts'
 export type { Form, FormAnswer, FormAnswerer } from './form.ts'
-export { type HttpOptions, type HttpServing, serveHttp } from './http/http.ts'
+export {
+  createHttpHandler,
+  type HttpHandler,
+  type HttpHandlerOptions,
+  type HttpLimits,
+  type HttpOptions,
+  type HttpServing,
+  serveHttp,
+} from './http/http.ts'
 export {
   type Authentication,
   type AuthOptions,

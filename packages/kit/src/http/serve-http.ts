@@ -3,12 +3,11 @@ import type { AddressInfo, Socket } from 'node:net'
 import { SallyportError } from '@sallyport/core'
 import type { McpServer } from '../mcp-server.ts'
 import { watchUnhandledRejections } from '../unhandled-rejections.ts'
-import { sendRefusal, toHttpRefusal } from './http-refusal.ts'
-import { McpHttpEndpoint } from './mcp-http-endpoint.ts'
+import { createEndpoint, type HttpLimits, sendThrown } from './http-handler.ts'
 import { createRequestGuard } from './request-guard.ts'
 
 /** Where a server listens over HTTP, who may call it, and its limits. */
-export interface HttpOptions {
+export interface HttpOptions extends HttpLimits {
   /** Default: 127.0.0.1. */
   readonly host?: string
   /** 0: any free port. */
@@ -19,13 +18,6 @@ export interface HttpOptions {
   readonly allowedHosts?: readonly string[]
   /** Origins of web pages that may call, such as `https://app.example.com`. */
   readonly allowedOrigins?: readonly string[]
-  readonly maxBodyBytes?: number
-  /** How long a session of the legacy era may be idle. */
-  readonly sessionIdleMs?: number
-  readonly maxSessions?: number
-  readonly maxSessionsPerUser?: number
-  /** The maximum number of concurrent requests and streams of the modern era. */
-  readonly maxRequestsPerUser?: number
 }
 
 /** A server that listens over HTTP, until it is closed. */
@@ -53,14 +45,7 @@ const SHUTDOWN_TIMEOUT_MS = 200
 export async function serveHttp(server: McpServer, options: HttpOptions): Promise<HttpServing> {
   const { host = '127.0.0.1', path = '/mcp', allowedHosts = [], allowedOrigins = [] } = options
   server.assertMayListen(host)
-  const endpoint = new McpHttpEndpoint(server, {
-    maxBodyBytes: options.maxBodyBytes ?? 4 * 1024 * 1024,
-    idleTimeoutMs: options.sessionIdleMs ?? 3_600_000,
-    maxSessions: options.maxSessions ?? 1_000,
-    maxSessionsPerUser: options.maxSessionsPerUser ?? 100,
-    maxRequestsPerUser: options.maxRequestsPerUser ?? 1_000,
-    now: Date.now,
-  })
+  const endpoint = createEndpoint(server, options)
   const listener = createServer({ ...TIMEOUTS, noDelay: true, requireHostHeader: false })
   const port = await listen(listener, host, options.port)
   const guard = createRequestGuard({ listening: [{ host, port }], allowedHosts, allowedOrigins, hints: HINTS })
@@ -89,13 +74,6 @@ function formatReachableHost(host: string): string {
   if (host === '0.0.0.0' || host === '') return '127.0.0.1'
   if (host === '::') return '[::1]'
   return host.includes(':') ? `[${host}]` : host
-}
-
-function sendThrown(server: McpServer, response: ServerResponse, error: unknown): void {
-  if (error instanceof SallyportError) return sendRefusal(response, toHttpRefusal(error))
-  const incident = server.reportBug('serveHttp', error)
-  const message = `Something went wrong inside the server (incident ${incident}).`
-  sendRefusal(response, { status: 500, error: { code: -32603, message } })
 }
 
 function listen(listener: Server, host: string, port: number): Promise<number> {
