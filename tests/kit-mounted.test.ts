@@ -180,6 +180,46 @@ test('a server without a secret is answered on loopback, and nowhere where the a
   expect([status, message.error.message]).toEqual([403, expect.stringContaining('on loopback only')])
 })
 
+test('a call through fetch() is cancelled with its signal, also before it sent anything', async () => {
+  const mcp = createMcp(withSecret)
+  const begun = new Promise<void>((resolve) => {
+    mcp.tool('begin', { description: 'Waits quietly', permission: READ }, (_, { signal }) => {
+      resolve()
+      return new Promise((_resolve, reject) =>
+        signal.addEventListener('abort', () => {
+          mcp.cancelled.push('begin')
+          reject(signal.reason)
+        }),
+      )
+    })
+  })
+  const handler = createHttpHandler(mcp, { allowedHosts: ['mcp.example'] })
+  closers.push(() => handler.close())
+  const left = new AbortController()
+  const versioned = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' }
+  const params = callOf('begin', { ...versioned, 'io.modelcontextprotocol/clientCapabilities': {} })
+  const answer = handler.fetch(
+    new Request('http://mcp.example/mcp', {
+      method: 'POST',
+      signal: left.signal,
+      headers: {
+        ...{ ...asGateway, 'content-type': 'application/json', accept: 'application/json' },
+        ...{ 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'begin' },
+      },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
+    }),
+  )
+  await begun
+  left.abort()
+  await expect(answer).rejects.toThrow(/abort/i)
+  expect(
+    await eventually(
+      () => mcp.cancelled,
+      (seen) => seen.length === 1,
+    ),
+  ).toEqual(['begin'])
+})
+
 test('a body that another parser has read is refused at once, with the remedy', async () => {
   const late = lateHandler(createMcp())
   const app = express()
