@@ -85,7 +85,6 @@ export async function openAdminTestGateway(policy: CredentialPolicy = 'required'
     watch: () => () => {},
     publishKeys: () => undefined,
     readiness: () => 'ready',
-    publishKeys: () => undefined,
     onBug: (error) => String(error),
     host: '127.0.0.1',
     port: 0,

@@ -255,7 +255,7 @@ export class Link {
     const claims = isOurs ? undefined : readServerClaims(frame)
     if (claims === undefined) return exchange.resolve(reply)
     // Only a server that knows that we shorten results names a preset for them (SEN-21).
-    const preset = this.#audience && readNamedPreset(claims)
+    const preset = this.#audience && readNamedPreset(frame)
     exchange.resolve({ ...reply, claims, ...(preset !== undefined && { preset }) })
   }
 
