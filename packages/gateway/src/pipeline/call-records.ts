@@ -27,16 +27,20 @@ export class CallRecords {
     this.#options = options
   }
 
-  async write(event: Recordable): Promise<SallyportError | undefined> {
-    return this.#ifRequired(await this.#append(event))
+  /** Not async: two records are written for every call. */
+  write(event: Recordable): WriteResult {
+    const writing = this.#append(event)
+    if (!(writing instanceof Promise)) return this.#ifRequired(writing)
+    // If it is required, there is nothing to do with the outcome: an additional promise would cost more than the record.
+    return this.#options.audit().required ? writing : writing.then((failure) => this.#ifRequired(failure))
   }
 
   /** `facts`: the output of `formatFacts`. */
-  start(judged: JudgedCall, facts: string): Promise<SallyportError | undefined> {
+  start(judged: JudgedCall, facts: string): WriteResult {
     return this.write(startedRecord(judged, facts, this.#argumentsToRecord(judged)))
   }
 
-  end(call: Call, answer: Answer, ending: EndDetails): Promise<SallyportError | undefined> {
+  end(call: Call, answer: Answer, ending: EndDetails): WriteResult {
     if (answer.kind === 'failure' && answer.error.code === 'INTERNAL') this.#options.onBug(answer.error)
     return this.write(endRecord(call, answer, ending))
   }

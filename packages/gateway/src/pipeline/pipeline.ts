@@ -135,7 +135,7 @@ export class Pipeline {
     this.#questions = new ServerQuestions({
       ...options,
       admitRoots: (owner, answer) => options.roots.admit(owner, answer, (running) => this.#isStillAllowed(running)),
-      record: (event) => this.#records.write(event),
+      record: async (event) => this.#records.write(event),
     })
   }
 
@@ -265,6 +265,7 @@ export class Pipeline {
       const syncing = this.#records.sync()
       const run: Run = { asked, call, permit, watch, facts, syncing, startedAt: performance.now() }
       let answer = await this.#send(run, upstream)
+      watch?.answered(toCallEnd(answer))
       const refusing = permit.end()
       if (refusing !== undefined) return { kind: 'failure', error: await refusing }
       for (const step of this.#resultSteps) {
@@ -279,22 +280,26 @@ export class Pipeline {
     }
   }
 
-  async #send({ asked, call, permit, watch }: Run, upstream: Upstream | undefined): Promise<Answer> {
+  #send({ asked, call, permit, watch }: Run, upstream: Upstream | undefined): Promise<Answer> {
     const span = watch?.sent(upstream?.config)
     const rules = permit.rulesForSending()
     const sent = redactCall(asked, rules)
-    const answer = await dispatch(span ? { ...sent, span } : sent, upstream, this.#dispatchOptions(call, rules, permit))
-    watch?.answered(toCallEnd(answer))
-    return answer
+    return dispatch(span ? { ...sent, span } : sent, upstream, this.#dispatchOptions(call, rules, permit))
   }
 
   /** Questions of the server to the client are decided and recorded like the call itself. */
   #dispatchOptions(call: Call, { limit, policy, shaping }: ToolRules, permit: CallPermit): DispatchOptions {
-    const mayTellSecrets = policy.secrets.value === 'allow'
-    const asking = { ask: this.#questions.askDuring(call), askStanding: this.#questions.askOutside(call) }
-    const { callers } = this.#options
-    const mayConnect = permit.current.context.grant?.isForPrivateData
-    return { ...asking, limit, mayTellSecrets, isQuarantined: isQuarantined(shaping.plan), permit, callers, mayConnect }
+    // Written out: every call passes here, and spreading costs more than all the rest.
+    return {
+      ask: this.#questions.askDuring(call),
+      askStanding: this.#questions.askOutside(call),
+      limit,
+      mayTellSecrets: policy.secrets.value === 'allow',
+      isQuarantined: isQuarantined(shaping.plan),
+      permit,
+      callers: this.#options.callers,
+      mayConnect: permit.current.context.grant?.isForPrivateData,
+    }
   }
 
   /**
@@ -334,12 +339,21 @@ export class Pipeline {
   }
 
   /** Completes the record before the answer is sent. An answer that cannot be recorded is withheld. */
-  async #recordEnd({ call, facts, startedAt, returned, syncing, permit }: Run, answer: Answer): Promise<Answer> {
-    const unsynced = syncing && (await syncing)
+  #recordEnd(run: Run, answer: Answer): Answer | Promise<Answer> {
+    const { syncing } = run
+    if (syncing === undefined) return this.#recordEndOf(run, answer, undefined)
+    return syncing.then((unsynced) => this.#recordEndOf(run, answer, unsynced))
+  }
+
+  #recordEndOf(
+    { call, facts, startedAt, returned, permit }: Run,
+    answer: Answer,
+    unsynced: SallyportError | undefined,
+  ): Answer | Promise<Answer> {
     const latency = performance.now() - startedAt
-    const label = permit.holder.current
-    const unrecorded = (await this.#records.end(call, answer, { facts, latency, returned, label })) ?? unsynced
-    return unrecorded ? withholdResult(`its end could not be recorded: ${unrecorded.message}`, unrecorded) : answer
+    const recording = this.#records.end(call, answer, { facts, latency, returned, label: permit.holder.current })
+    const finish = (unrecorded = unsynced): Answer => (unrecorded ? withholdUnrecorded(unrecorded) : answer)
+    return recording instanceof Promise ? recording.then(finish) : finish(recording)
   }
 
   /** Rechecks an in-flight call with the roots that its client has given meanwhile. */
@@ -369,6 +383,9 @@ const toError = (work: Promise<void>): Promise<SallyportError | undefined> =>
 /** Withholds the result if the token was revoked or has expired. A failure passes: it contains no result. */
 const withholdIfTokenEnded = ({ hasValidToken }: CallPermit, answer: Answer): Answer =>
   answer.kind === 'failure' || hasValidToken ? answer : withholdResult('its token was revoked, or expired, meanwhile.')
+
+const withholdUnrecorded = (unrecorded: SallyportError): Answer =>
+  withholdResult(`its end could not be recorded: ${unrecorded.message}`, unrecorded)
 
 /** The error text of the Docker MCP Gateway when its own secret scan (`block_secrets`) stops a call. */
 const SECRET_STOPPED = /\ba secret is being (passed to|returned by)\b/

@@ -18,9 +18,16 @@ const MAX_BYTES = 2_000
 const ID_FIRST = /^\{"jsonrpc":"2\.0","id":(0|[1-9]\d{0,14}),"result":/
 const ID_LAST = /,"jsonrpc":"2\.0","id":(0|[1-9]\d{0,14})\}$/
 const RESULT_FIRST = '{"result":'
-/** Escapes that could spell a `_meta` key of the gateway, or of the server's info: the scanner finds their position. */
+/** Escapes that could spell `_meta`, or a key in it that matters to us: the scanner finds their position. */
 const KEY_ESCAPE = /\\u00[2-7]|\\\//
+const META_NAME = '_meta'
+const META_START = `${META_NAME}":{`
 const SERVER_INFO = `${JSON.stringify(META.serverInfo)}:`
+/** The end of that key, which is found faster, since its first character is rarer. */
+const SERVER_INFO_END = '/serverInfo"'
+/** The beginning of the keys of the gateway, and its end, for the same reason. */
+const GATEWAY_KEY = '"sallyport/'
+const GATEWAY_KEY_END = 'yport/'
 /** Members that may have to be changed, so their positions must be known. */
 const CHECKED_SHAPES = RESULT_SHAPE.completion | RESULT_SHAPE.bareValue
 const ID_START = '{"jsonrpc":"2.0","id":'.length
@@ -48,10 +55,7 @@ export function parseFastResult(bytes: Buffer): Envelope | undefined {
 
 /** Searches for single strings: an expression with alternatives takes longer than all the rest of the parsing. */
 const needsFullScan = (text: string): boolean =>
-  text.includes('\n') ||
-  text.includes('\r') ||
-  text.includes('"sallyport') ||
-  (text.includes('\\') && KEY_ESCAPE.test(text))
+  text.includes('\n') || text.includes('\r') || (text.includes('\\') && KEY_ESCAPE.test(text))
 
 interface Offsets {
   readonly id: string
@@ -66,12 +70,11 @@ function buildEnvelope(text: string, { id, idStart, start, end }: Offsets): Enve
   const result = tryParseJson(text.slice(start, end))
   if (!isJsonObject(result)) return undefined
   const { resultType, isError } = result
-  if (text.includes('null') && Object.keys(result).some((key) => result[key] === null && forbidsNull(key)))
-    return undefined
+  for (const key in result) if (result[key] === null && forbidsNull(key)) return undefined
   const shape = describeResult(result)
   if (!hasPlainItems(result) || (shape & CHECKED_SHAPES) !== 0) return undefined
-  const infoAt = text.indexOf(SERVER_INFO)
-  const serverInfo = infoAt === -1 ? undefined : findServerInfo(text, infoAt, result)
+  const metaAt = text.indexOf(META_NAME)
+  const serverInfo = metaAt === -1 ? undefined : findServerInfo(text, metaAt, result)
   if (serverInfo === null) return undefined
   return {
     bytes: text.length,
@@ -91,18 +94,34 @@ function buildEnvelope(text: string, { id, idStart, start, end }: Offsets): Enve
   }
 }
 
-/** The server info that was found last, as JSON: a server repeats it in each answer, so it is rarely printed again. */
-let lastInfo = '{}'
+interface PlainMeta {
+  /** From its name to its end. */
+  readonly text: string
+  /** The server info in it. */
+  readonly info: Span
+}
 
-/** The position of the server's own info, as nearly all servers write it; null if a full scan is needed. */
-function findServerInfo(text: string, start: number, { _meta }: JsonObject): Span | null {
+/** A `_meta` with the server info and nothing else: a server repeats it in each answer, so it is rarely read again. */
+let lastMeta: PlainMeta | undefined
+
+/**
+ * The position of the server's own info, as nearly all servers write it; null if a full scan is needed, also for keys of
+ * the gateway. There are no escapes in keys, so the only "_meta" in the text is that of the result, if it has one.
+ */
+function findServerInfo(text: string, metaAt: number, { _meta }: JsonObject): Span | null | undefined {
+  const isOnlyMeta = isJsonObject(_meta) && !text.includes(META_NAME, metaAt + 1)
+  if (isOnlyMeta && lastMeta !== undefined && text.startsWith(lastMeta.text, metaAt))
+    return { start: metaAt + lastMeta.info.start, end: metaAt + lastMeta.info.end }
+  if (text.includes(GATEWAY_KEY_END) && text.includes(GATEWAY_KEY)) return null
+  const start = text.indexOf(SERVER_INFO)
+  if (start === -1) return undefined
   const info = isJsonObject(_meta) ? _meta[META.serverInfo] : undefined
-  if (!isJsonObject(info) || text.includes(SERVER_INFO, start + 1)) return null
   const value = start + SERVER_INFO.length
-  if (!text.startsWith(lastInfo, value)) {
-    const printed = JSON.stringify(info)
-    if (!text.startsWith(printed, value)) return null
-    lastInfo = printed
-  }
-  return { start, end: value + lastInfo.length }
+  if (!isJsonObject(info) || text.includes(SERVER_INFO_END, value)) return null
+  const printed = JSON.stringify(info)
+  if (!text.startsWith(printed, value)) return null
+  const end = value + printed.length
+  if (isOnlyMeta && metaAt + META_START.length === start && text[end] === '}')
+    lastMeta = { text: text.slice(metaAt, end + 1), info: { start: start - metaAt, end: end - metaAt } }
+  return { start, end }
 }
