@@ -46,6 +46,11 @@ export interface Envelope {
   readonly isVersion2: boolean
   /** The member of the result's `_meta` in which a server names itself. */
   readonly serverInfo?: Span | undefined
+  /**
+   * The beginning of the result, if these members and no others are to be removed or changed for a legacy client.
+   * Found only in short answers of the usual form.
+   */
+  readonly modernHead?: Span | undefined
   /** How deep the message is nested; 0 if it is too short to be deep. */
   readonly depth: number
   /** There are line breaks between tokens. They must become spaces before the bytes go onto a line-framed stream. */

@@ -160,6 +160,21 @@ function legacyOf({ resultType, ttlMs, cacheScope, _meta, ...rest }: Record<stri
 }
 
 describe(`the answer of a modern server to a legacy client (${promise('GW-17')})`, () => {
+  it.each([false, true])('is the same whether it came in one piece or in several (wrapped output: %s)', (wraps) => {
+    const rest = fc.constantFrom(
+      ...['"content":[{"type":"text","text":"a"}]', '"isError":true', '"structuredContent":{"a":1}'],
+      ...['"structuredContent":5', '"ttlMs":0', '"resultType":"complete"', '"_meta":{"y":1}', '"other":{"_meta":{}}'],
+    )
+    const head = '"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s"}}'
+    fc.assert(
+      fc.property(fc.array(rest, { maxLength: 3 }), (members) => {
+        const text = `{"jsonrpc":"2.0","id":1,"result":{${[head, ...members].join(',')}}}`
+        const options = { from: 'modern', to: 'legacy', hasWrappedOutput: wraps } as const
+        expect(relayed(frameOf(text), options)).toBe(relayed(frameOf(text, 40), options))
+      }),
+    )
+  })
+
   const context: RelayOptions = { from: 'modern', to: 'legacy' }
 
   it('loses what the modern era added, and nothing else', () => {

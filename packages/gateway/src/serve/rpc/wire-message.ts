@@ -105,8 +105,9 @@ const serverInfoEdit = ({ start, end }: Span, { serverInfo }: RelayContext): Edi
 
 /** Removes what the modern era adds to a result. */
 function toLegacyMessage(frame: Frame, { id, method, hasWrappedOutput }: RelayContext, renamed: Edit): WireMessage {
-  const { result, resultMembers } = frame.envelope
+  const { result, resultMembers, modernHead } = frame.envelope
   if (!result) return splice(frame.parts, [renamed])
+  if (modernHead) return splice(frame.parts, [renamed, { ...modernHead, text: '' }])
   const { parts, begin, modern } = resultMembers
     ? readInPieces(frame, resultMembers, renamed)
     : readInOnePiece(frame, result.start, renamed)

@@ -180,6 +180,7 @@ function editFrame({ parts, envelope }: Frame, edits: readonly Edit[]): Frame {
     result: span(envelope.result),
     error: span(envelope.error),
     serverInfo: span(envelope.serverInfo),
+    modernHead: undefined,
     resultMembers: envelope.resultMembers?.filter(({ start }) => !isCut(start)).map(member),
     reservedMembers: undefined,
     nullMembers: undefined,

@@ -15,6 +15,30 @@ function scanned(text: string) {
   return { ...rest, depth: 0 }
 }
 
+const INFO = '"io.modelcontextprotocol/serverInfo":{"name":"s"}'
+const META = `"_meta":{${INFO}}`
+
+/** Members of a result with what may be in a \`_meta\`, where it counts and where it is data. */
+const MEMBERS = [
+  '"resultType":"complete"',
+  META,
+  `"_meta":{${INFO},"x":1}`,
+  `"_meta":{"x":{${INFO}}}`,
+  '"_meta":{"sallyport/error":1}',
+  `"_meta":{${INFO},"sallyport/error":1}`,
+  `"_meta":{"\\u0073allyport/error":1}`,
+  `"\\u005fmeta":{${INFO}}`,
+  `"x_meta":{${INFO}}`,
+  `"text":"_meta"`,
+  `"text":"sallyport/x"`,
+  `"content":[{"type":"text","text":"a",${META}}]`,
+  '"content":[{"type":"text","text":"a","_meta":{"sallyport/x":1}}]',
+  '"content":[{"type":"text","text":"\\"_meta\\":{\\"sallyport/x\\":1}"}]',
+  `"structuredContent":{${META},"sallyport/x":1}`,
+  `"other":{${INFO}}`,
+  `"more":{"_meta":{"sallyport/x":1}}`,
+] as const
+
 describe('an answer in the usual form', () => {
   it('has the same envelope as from a scan byte by byte, in both usual orders', () => {
     fc.assert(
@@ -29,6 +53,39 @@ describe('an answer in the usual form', () => {
         }
       }),
     )
+  })
+
+  it('has the server info of a scan, and no member that only the gateway may send, wherever a _meta is', () => {
+    fc.assert(
+      fc.property(fc.uniqueArray(fc.constantFrom(...MEMBERS), { maxLength: 3 }), (members) => {
+        const text = `{"jsonrpc":"2.0","id":7,"result":{${members.join(',')}}}`
+        const plain = parse(text)
+        if (plain) expect({ ...plain, modernHead: undefined }).toEqual(scanned(text))
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+
+  it.each([
+    ['at first', `{"resultType":"complete",${META},"content":[]}`],
+    ['once more', `{"resultType":"complete",${META},"isError":true,"content":[]}`],
+  ])('tells what to remove for a legacy client: %s', (_what, result) => {
+    const text = `{"jsonrpc":"2.0","id":7,"result":${result}}`
+    const { start = 0, end = 0 } = parse(text)?.modernHead ?? {}
+    expect(text.slice(start, end)).toBe(`"resultType":"complete",${META},`)
+  })
+
+  it.each([
+    ['lifetimes', `{"resultType":"complete",${META},"ttlMs":0}`],
+    ['a value that may have to be wrapped', `{"resultType":"complete",${META},"structuredContent":{}}`],
+    ['another type', `{"resultType":"task",${META},"content":[]}`],
+    ['the type twice', `{"resultType":"complete",${META},"content":[],"resultType":"complete"}`],
+    ['more in its _meta', `{"resultType":"complete","_meta":{"x":1,${META.slice(9)},"content":[]}`],
+    ['nothing else', `{"resultType":"complete",${META}}`],
+  ])('does not tell it of one with %s', (_what, result) => {
+    const parsed = parse(`{"jsonrpc":"2.0","id":7,"result":${result}}`)
+    expect(parsed).toBeDefined()
+    expect(parsed?.modernHead).toBeUndefined()
   })
 
   it('is left to the full scan if the protocol does not allow one of its nulls', () => {

@@ -90,6 +90,7 @@ function buildEnvelope(text: string, { id, idStart, start, end }: Offsets): Enve
     shape,
     isVersion2: true,
     serverInfo,
+    modernHead: serverInfo && findModernHead(text, { metaAt, start }, result),
     depth: 0,
   }
 }
@@ -124,4 +125,22 @@ function findServerInfo(text: string, metaAt: number, { _meta }: JsonObject): Sp
   if (isOnlyMeta && metaAt + META_START.length === start && text[end] === '}')
     lastMeta = { text: text.slice(metaAt, end + 1), info: { start: start - metaAt, end: end - metaAt } }
   return { start, end }
+}
+
+const MODERN_HEAD = `{"resultType":"complete","`
+const RESULT_TYPE = 'resultType'
+
+/** See `Envelope`. Nearly all modern servers begin their results alike. */
+function findModernHead(
+  text: string,
+  { metaAt, start }: { readonly metaAt: number; readonly start: number },
+  { ttlMs, cacheScope, structuredContent }: JsonObject,
+): Span | undefined {
+  if (metaAt !== start + MODERN_HEAD.length || !text.startsWith(MODERN_HEAD, start)) return undefined
+  if (ttlMs !== undefined || cacheScope !== undefined || structuredContent !== undefined) return undefined
+  if (lastMeta === undefined || !text.startsWith(lastMeta.text, metaAt)) return undefined
+  const end = metaAt + lastMeta.text.length
+  // Neither member may come again.
+  if (text[end] !== ',' || text.includes(META_NAME, end) || text.includes(RESULT_TYPE, end)) return undefined
+  return { start: start + 1, end: end + 1 }
 }

@@ -77,8 +77,13 @@ function joinParams(params: JsonObject, meta: string | undefined): string {
 
 function formatMember(key: string, value: unknown): string {
   const text = value === undefined ? undefined : JSON.stringify(value)
-  return text === undefined ? '' : `,${JSON.stringify(key)}:${text}`
+  return text === undefined ? '' : `,${PRINTED_KEYS.get(key) ?? JSON.stringify(key)}:${text}`
 }
+
+/** The keys of nearly all requests: printing a key costs as much as printing its value. */
+const PRINTED_KEYS: ReadonlyMap<string, string> = new Map(
+  ['name', 'arguments', 'progressToken'].map((key) => [key, JSON.stringify(key)]),
+)
 
 function buildMeta(id: number, request: OutgoingCall, { era, clientInfo }: Sender): JsonObject | undefined {
   const { method, params, client, onProgress, trace, span } = request
