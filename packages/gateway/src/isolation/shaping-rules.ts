@@ -28,7 +28,7 @@ export interface ShapingRules {
 }
 
 /** Whether a result may be shortened for these callers. */
-export const mayCutFor = ({ plan, preset, mayCut, isNamedByServer }: ShapingRules, { cap }: Audience): boolean =>
+const mayCutFor = ({ plan, preset, mayCut, isNamedByServer }: ShapingRules, { cap }: Audience): boolean =>
   mayCut && (plan !== undefined || preset !== undefined || cap !== undefined || isNamedByServer === true)
 
 /** Whether only values that match a schema are returned (ISO-11). */
