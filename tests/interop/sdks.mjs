@@ -58,6 +58,21 @@ function goModule({ isUpdate }) {
   }
 }
 
+/** Without TLS: servers listen on loopback. */
+function rustCrate({ isUpdate }) {
+  const folder = join(CACHE, 'rust')
+  mkdirSync(folder, { recursive: true })
+  cpSync(join(HERE, 'rust'), folder, { recursive: true })
+  const options = { cwd: folder }
+  if (isUpdate) run('cargo', ['update', '--quiet'], options)
+  run('cargo', ['build', '--quiet'], options)
+  return {
+    version: run('cargo', ['pkgid', 'rmcp'], options).match(/[@#](?:rmcp@)?([\d.]+)$/)[1],
+    server: [join(folder, 'target/debug/server')],
+    client: [join(folder, 'target/debug/client')],
+  }
+}
+
 /** In the order of the tables. */
 export const SDKS = {
   ts1: { title: 'TypeScript SDK v1', eras: ['legacy'], install: npmPackage('@modelcontextprotocol/sdk', 'ts1') },
@@ -79,4 +94,5 @@ export const SDKS = {
     install: pythonPackage({ name: 'fastmcp', range: '>=4,<5', file: 'fastmcp4', client: 'fastmcp_client' }),
   },
   go: { title: 'Go SDK', eras: BOTH, install: goModule },
+  rust: { title: 'Rust rmcp', eras: BOTH, install: rustCrate },
 }
