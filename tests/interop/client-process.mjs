@@ -7,6 +7,7 @@ export class ClientProcess {
   #child
   #answers = new Map()
   #waiting = []
+  #missing
   #next = 1
   #words = ''
   #prefix
@@ -39,11 +40,22 @@ export class ClientProcess {
     for (const check of [...this.#waiting]) check()
   }
 
+  forget() {
+    this.events = []
+    this.#missing = undefined
+  }
+
+  /** What it waits for, and how much of it came. */
+  get missing() {
+    return this.#missing
+  }
+
   /** Resolves with the events of a kind once there are so many. */
   waitFor(event, count = 1) {
     return new Promise((resolve, reject) => {
       const check = () => {
         const found = this.events.filter((one) => one.event === event)
+        this.#missing = found.length < count ? `${found.length} of ${count} events “${event}”` : undefined
         if (found.length < count && !this.ended) return
         this.#waiting = this.#waiting.filter((one) => one !== check)
         if (found.length >= count) resolve(found)

@@ -90,12 +90,12 @@ async function observeFeatures(client) {
   const seen = {}
   await within(client.waitFor('ready'), START_TIMEOUT_MS)
   for (const [name, observeFeature] of Object.entries(FEATURES)) {
-    client.events = []
+    client.forget()
     try {
       const timeoutMs = name === 'reconnect' ? START_TIMEOUT_MS : TIMEOUT_MS
       seen[name] = { saw: await within(observeFeature(client), timeoutMs) }
     } catch (error) {
-      seen[name] = { error: error.message }
+      seen[name] = { error: [error.message, client.missing].filter(Boolean).join(': ') }
     }
   }
   return seen

@@ -2,6 +2,7 @@ import type { Duplex, Readable, Writable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { SallyportError } from '@sallyport/core'
 import { PendingRequests } from '../gateway/pending-requests.ts'
+import { PacedOutput } from './paced-output.ts'
 
 export interface RelayOptions {
   readonly input: Readable
@@ -92,13 +93,12 @@ async function relayUntilClosed({ input, output, socket, pending, ended, signal 
     pending.onSent(chunk)
     if (!socket.write(chunk)) input.pause()
   }
+  const paced = new PacedOutput({ output, onBusy: () => socket.pause(), onReady: () => socket.resume() })
   const onOutput = (chunk: Buffer): void => {
     pending.onReceived(chunk)
-    if (!output.write(chunk)) socket.pause()
+    paced.write(chunk)
   }
-  const resumeSocket = (): void => void socket.resume()
   socket.on('drain', () => input.resume())
-  output.on('drain', resumeSocket)
   socket.on('data', onOutput)
   input.on('data', onInput)
   signal.addEventListener('abort', leave, { once: true })
@@ -117,6 +117,6 @@ async function relayUntilClosed({ input, output, socket, pending, ended, signal 
   await gone
   signal.removeEventListener('abort', leave)
   input.off('data', onInput)
-  output.off('drain', resumeSocket)
+  paced.end()
   input.pause()
 }
