@@ -45,7 +45,7 @@ const textOf = (result: Json): unknown => result.content?.[0]?.text
 const typesOf = ({ gateway }: Scene): readonly unknown[] => gateway.records().map(({ type }) => type)
 
 describe(`${promise('GW-17')} a server made with an SDK that forgets its sessions`, () => {
-  it.each([[], ['400']])('carries out the call over a new session, without a crash: %j', async (...args) => {
+  it.each([[], ['400'], ['fresh']])('carries out the call over a new session, without a crash: %j', async (...args) => {
     const scene = await open(...args.flat())
     const { client, tell } = scene
     expect(textOf(await client.call('memo_count'))).toBe('1')

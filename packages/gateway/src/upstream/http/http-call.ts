@@ -206,13 +206,14 @@ function errorReply(frame: Frame, id: number): Frame | undefined {
 
 /**
  * Whether a response says that the server no longer knows our session. The protocol uses 404; servers built after a
- * widespread example use 400 with an error that mentions the session.
+ * widespread example use 400 with an error that mentions the session. After a restart, the transport of the TypeScript
+ * SDKs says with 400 that nobody initialized it.
  */
 export function isSessionLost(end: ReplyEnd, session: string | undefined): boolean {
   if (session === undefined || end.kind !== 'refused') return false
   if (end.status === 404) return true
   if (end.status !== 400 || end.frame?.envelope.error === undefined) return false
-  return /session/i.test(Buffer.concat(end.frame.parts).subarray(0, 2_000).toString('utf8'))
+  return /session|not initialized/i.test(Buffer.concat(end.frame.parts).subarray(0, 2_000).toString('utf8'))
 }
 
 interface SideStreamContext {
