@@ -113,7 +113,10 @@ describe('a Docker MCP Gateway', () => {
       { called: 'mcp-exec', args: { name: 'search', arguments: { q: 2 } } },
       { called: 'search', args: { q: 2 } },
     ])
-    const [started, completed] = bench.gateway.records().filter(({ call_id }) => call_id !== undefined).slice(-2)
+    const [started, completed] = bench.gateway
+      .records()
+      .filter(({ call_id }) => call_id !== undefined)
+      .slice(-2)
     expect(started).toMatchObject({ type: 'TOOL_CALL_STARTED', server: 'open', tool_name: 'mcp__open__search' })
     expect(completed).toMatchObject({ type: 'TOOL_CALL_COMPLETED', tool_name: 'mcp__open__search', success: true })
     const dry = { tool: 'open/mcp-exec', arguments: { name: 'delete_repo' }, dryRun: true }
@@ -159,7 +162,10 @@ describe('a Docker MCP Gateway', () => {
     const result = await bench.window.call('chosen_post', { text: 'ghp_secret' })
     expect(errorCode(result)).toBe('CALL_DENIED')
     expect(result.content[0].text).toContain('a secret is being passed to tool post')
-    const [denied, failed] = bench.gateway.records().filter(({ call_id }) => call_id !== undefined).slice(-2)
+    const [denied, failed] = bench.gateway
+      .records()
+      .filter(({ call_id }) => call_id !== undefined)
+      .slice(-2)
     expect(denied).toMatchObject({ type: 'POLICY_DENIED', tool_name: 'mcp__chosen__post', error: 'CALL_DENIED' })
     expect(failed).toMatchObject({ type: 'TOOL_CALL_FAILED', error: 'CALL_DENIED' })
     expect(await bench.server('chosen')).toMatchObject({ state: 'ready', restarts: 0 })

@@ -7,9 +7,8 @@ export const SENSITIVITY_PROMISES = {
     missing: 'replicas',
   },
   'SEN-2': {
-    text: 'A label is raised by the entry of a server or a tool, by sensitive_paths, and by what a trusted server says',
-    state: 'partial',
-    missing: 'detectors in results',
+    text: 'A label is raised by the entry of a server or a tool, by sensitive_paths, by what a trusted server says, by detectors in results, and by an operator',
+    state: 'built',
   },
   'SEN-3': {
     text: 'Nothing lowers a label: a session ends, and the next one starts PUBLIC; an operator can end one, and that is recorded',
@@ -29,8 +28,17 @@ export const SENSITIVITY_PROMISES = {
     state: 'partial',
     missing: 'one set of keys for replicas',
   },
+  'SEN-20': {
+    text: 'What a trusted server says of private data raises the session in the gateway before its result is released, and every later caller token says so to all servers; no restart forgets it',
+    state: 'partial',
+    missing: 'replicas',
+  },
   'SEN-21': {
     text: 'A server that is told that the gateway shapes returns its result whole and names a preset; the gateway shapes, stores and pages: one reader, one handle',
+    state: 'built',
+  },
+  'SEN-22': {
+    text: 'A server of the kit gives the same answers about files, results and labels of two users, alone and behind the gateway, shared or not, over stdio and HTTP, and after kills',
     state: 'built',
   },
 } as const satisfies Record<string, Promised>

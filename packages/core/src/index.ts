@@ -199,6 +199,7 @@ export { checkSecrets } from './secrets/argument-secrets.ts'
 export { findSecrets, redactText, redactTruncatedText } from './secrets/find-secrets.ts'
 export { looksRandom } from './secrets/looks-random.ts'
 export { listSecretForms, maskSecrets } from './secrets/mask-secrets.ts'
+export { findPersonalData } from './secrets/personal-data.ts'
 export {
   type ArgumentDetail,
   isSecretFieldName,

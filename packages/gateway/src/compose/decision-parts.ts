@@ -62,7 +62,6 @@ export function createDecisionParts(options: DecisionPartsOptions): DecisionPart
     labelSettings: () => settings().labels,
     privateRouteOf: (server) => findPrivateRoute(serverOf(server), settings().labels),
     isTrusted: (server) => server === BUILT_IN_SERVER || (serverOf(server)?.trusted ?? false),
-    detect: () => [],
     mayApprove: (principal) => mayApprove(settings().profiles, principal),
     log: store.log,
     onEnd: modes.callEnded,

@@ -17,7 +17,7 @@ describe('the JSON Schema of config.yaml', () => {
     expect(JSON.parse(JSON.stringify(schema))).toEqual(schema)
   })
 
-  /** Editors read the file. After a change of the schema, `vitest run -u` on this test writes it again. */
+  /** Editors read the file. After a change of the schema, `vitest run --update=all` with this file writes it again. */
   it('is the content of config.schema.json', async () => {
     await expect(`${JSON.stringify(buildJsonSchema(), undefined, 2)}\n`).toMatchFileSnapshot('../../config.schema.json')
   })

@@ -43,7 +43,7 @@ export {
 } from './offer-registry.ts'
 export { REMOTE_PATH_CONTEXT } from './path-context.ts'
 export { type Approver, openProgramApproval, type ProgramAnswer } from './program-approval.ts'
-export { type Claim, RetryableApprovals } from './retryable-approvals.ts'
+export { RetryableApprovals } from './retryable-approvals.ts'
 export { type ArgumentCheck, openArgumentCheck } from './schema-check/schema-check.ts'
 export { createServerPathContext } from './server-path-context.ts'
 export { formatIssue, readToolsBytes, ToolsEditor, type ToolsFileChange } from './tools-editor.ts'

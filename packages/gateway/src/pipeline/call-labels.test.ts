@@ -173,6 +173,29 @@ describe(`what a server says about private data (${promise('SEN-2')})`, () => {
   })
 })
 
+describe('what is found in a result', () => {
+  const returning = (text: string, detect: readonly ('secrets' | 'pii')[]) =>
+    open({
+      entries: [CONNECTS, entry('hr/salaries', { permission: ['READ'], requiresApproval: false })],
+      labelSettings: { detect },
+      serve: async () => toTestFrame({ jsonrpc: '2.0', id: 1, result: { content: [{ type: 'text', text }] } }),
+    })
+  const KEY = `AKIA${'IOSFODNN7EXAMPLF'}`
+
+  it.each([
+    ['ada@example.org', ['pii'], 'CONFIDENTIAL'],
+    [KEY, ['secrets'], 'SECRET'],
+    [KEY, ['pii'], undefined],
+    ['ada@example.org', [], undefined],
+    ['soup', ['secrets', 'pii'], undefined],
+  ] as const)('raises the label only if that detector is on: %s %j', async (text, detect, level) => {
+    const { codeOf, records } = returning(text, detect)
+    await codeOf('hr_salaries')
+    expect(records.stored.get('ann s1')?.[0]?.sensitivity).toBe(level)
+    expect(await codeOf('web_post')).toBe(level === undefined ? 'sent' : 'PRIVATE_SESSION')
+  })
+})
+
 describe(`the ways out of a refusal (${promise('SEN-6')})`, () => {
   it('are named in the error', async () => {
     const { run } = open()

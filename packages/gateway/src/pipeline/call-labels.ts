@@ -1,11 +1,13 @@
 import {
   BUILT_IN_SERVER,
   cutText,
+  findPersonalData,
   HIGHEST_SENSITIVITY,
   isJsonObject,
   isSensitivity,
   type Json,
   type JsonObject,
+  redactJson,
   toPlainText,
 } from '@sallyport/core'
 import type { LabelSettings } from '../config/config.ts'
@@ -18,6 +20,7 @@ import {
   UNTRUSTED_DATASET,
 } from '../governance/governance.ts'
 import { returnsOnlyNarrowValues } from '../isolation/isolation.ts'
+import { type Frame, parseFrame } from '../upstream/upstream.ts'
 import type { Answer, Call } from './call.ts'
 import type { CallContext } from './steps/call-context.ts'
 import type { JudgedCall } from './steps/call-decider.ts'
@@ -28,8 +31,6 @@ export interface CallLabelsOptions {
   readonly labelSettings: () => LabelSettings
   /** Whether what a server says about private data counts, and its text is not counted as untrusted. */
   readonly isTrusted: (server: string) => boolean
-  /** What detectors find in a result; empty if nothing. */
-  readonly detect: (answer: Answer) => readonly PrivateDataset[]
 }
 
 /** A call with the label that it raised before it was sent. */
@@ -69,12 +70,12 @@ export class CallLabels {
 
   /** Resolves when the label that belongs to the answer is on disk. Rejects if the answer must not be released. */
   after({ holder, call }: CallContext, answer: Answer): Promise<void> | undefined {
-    const { labels, isTrusted, detect } = this.#options
+    const { labels, labelSettings, isTrusted } = this.#options
     if (labels === undefined || answer.kind !== 'frame') return undefined
     const { server } = call.offer
     const claimed =
       answer.claims !== undefined && isTrusted(server) ? readClaimedDatasets(server, answer.claims) : NO_DATASETS
-    const detected = detect(answer)
+    const detected = findInResult(server, answer.frame, labelSettings().detect)
     if (claimed.length + detected.length === 0) return labels.settle(holder)
     const reason = claimed.length > 0 ? `${server} says so` : 'its result was searched'
     return labels.raise(holder, { datasets: [...claimed, ...detected], reason, call: callFactsOf(call) })
@@ -113,6 +114,19 @@ const callFactsOf = ({ id, traceId, offer }: Call) => ({
   server: offer.server,
   tool_name: offer.recordName,
 })
+
+/** What the detectors find in an answer. Off by default, since it reads the whole answer. */
+function findInResult(server: string, frame: Frame, detect: LabelSettings['detect']): readonly PrivateDataset[] {
+  if (detect.length === 0) return NO_DATASETS
+  const message = parseFrame(frame)
+  const found: PrivateDataset[] = []
+  if (detect.includes('secrets') && redactJson(message) !== message)
+    found.push({ name: `${server}: a key or token`, sensitivity: 'SECRET' })
+  // Printed again, so that no escape hides anything.
+  const personal = detect.includes('pii') ? findPersonalData(JSON.stringify(message)) : undefined
+  if (personal !== undefined) found.push({ name: `${server}: ${personal}`, sensitivity: 'CONFIDENTIAL' })
+  return found
+}
 
 /** The key in which a kit server names the private data of a session. */
 const PRIVATE_DATA = 'sallyport/private_data'

@@ -172,7 +172,6 @@ export function createTestPipeline({
     labels: options.labels,
     privateRouteOf: options.privateRouteOf ?? (() => undefined),
     isTrusted: () => options.isTrusted ?? false,
-    detect: () => [],
     listings,
     rulesOf,
     gauge,

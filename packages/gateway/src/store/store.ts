@@ -48,7 +48,6 @@ export type {
   OfferRecords,
   Recordable,
   SessionOwner,
-  SessionRecord,
   Store,
   StoredLabel,
 } from './records.ts'

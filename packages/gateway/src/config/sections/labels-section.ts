@@ -7,7 +7,7 @@ import { flag, oneOf, oneOfAnyCase, stringList, unchecked } from '../reading/val
 import type { LabelSettings } from '../settings.ts'
 
 /** What can raise the label of a session by the content of a result. */
-export const DETECTORS = ['secrets', 'pii'] as const
+const DETECTORS = ['secrets', 'pii'] as const
 
 export const labelsSchema = object('a mapping such as {private_from: CONFIDENTIAL}', {
   privateFrom: optional(oneOfAnyCase(SENSITIVITIES)),

@@ -71,7 +71,7 @@ const MAX_SHOWN_NAMES = 3
 const MAX_SHOWN_CHARS = 60
 
 /** What the session has seen, for the model and for the person who is asked. */
-export function describeLabel({ sensitivity, datasets, problem }: SessionLabel): string {
+function describeLabel({ sensitivity, datasets, problem }: SessionLabel): string {
   if (problem !== undefined) return `counts as ${sensitivity}, because its label cannot be read`
   const highest = datasets.filter((dataset) => dataset.sensitivity === sensitivity)
   const names = highest.slice(0, MAX_SHOWN_NAMES).map(({ name }) => quoteText(name, MAX_SHOWN_CHARS))
