@@ -258,6 +258,27 @@ describe(`${promise('ISO-6')} ${promise('ISO-9')} a tool whose results a model r
     expect(textOf(await client.call('db_flood', { result: quiet, _intent }))).toBe('{"price":4.2}')
   })
 
+  it(`${promise('SEN-6')} keeps a session public that only gets values without text, and no other`, async () => {
+    const price = { type: 'object', properties: { price: { type: 'number' } }, additionalProperties: false }
+    const named = { ...price, properties: { price: { type: 'string' } } }
+    const tools = { 'db/flood': { permission: ['READ'], sensitivity: 'SECRET' }, 'db/write_flood': { isolated: false } }
+    const rules = { governance: { enforce: true, defaults: { high: { requires_approval: false } } } }
+    for (const [returns, value, outcome] of [
+      [price, 4.2, 'public'],
+      [named, '4.2', 'private'],
+    ] as const) {
+      const { client, gateway } = await openIsolatedFlood('extract', { returns }, { tools, config: rules })
+      const _intent = `[[call answer {"value":{"price":${JSON.stringify(value)}}}]]`
+      const result = { content: [{ type: 'text', text: 'The price is 4.2' }] }
+      expect(textOf(await client.call('db_flood', { result, _intent }))).toBe(JSON.stringify({ price: value }))
+      const sent = JSON.stringify(await client.call('db_write_flood', { kind: 'log', count: 1 }))
+      if (outcome === 'public') expect(sent).not.toContain('PRIVATE_SESSION')
+      else expect(sent).toContain('PRIVATE_SESSION')
+      const raised = gateway.records().filter(({ type }) => type === 'SENSITIVITY_RAISED')
+      expect(raised).toHaveLength(outcome === 'public' ? 0 : 1)
+    }
+  })
+
   it('falls back to a bounded result, or fails and says how to fix it', async () => {
     const { client } = await openFlood({ entry: { isolated: true }, config: { isolation: { strategy: 'extract' } } })
     const shown = await client.call('db_flood', { kind: 'log' })

@@ -1,5 +1,4 @@
 import { MAY_HAVE_RUN_HINT, SallyportError } from '@sallyport/core'
-import type { LabelHolder } from '../governance/governance.ts'
 import { isQuarantined } from '../isolation/isolation.ts'
 import type { CallWatch } from '../telemetry/telemetry.ts'
 import type { Permit } from '../upstream/upstream.ts'
@@ -70,11 +69,6 @@ export class CallPermit implements Permit {
   end(): Promise<SallyportError> | undefined {
     this.#hasEnded = true
     return this.#refusing
-  }
-
-  /** Whose label decides about the call. */
-  get holder(): LabelHolder {
-    return this.#judged.context.holder
   }
 
   /** The call with the current rules: a call may take long, and what was forbidden meanwhile must stay forbidden. */

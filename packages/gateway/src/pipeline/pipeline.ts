@@ -1,6 +1,6 @@
 import { type Decision, excerpt, isJsonObject, SallyportError } from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
-import type { PendingApproval, RetryableApprovals } from '../governance/governance.ts'
+import type { LabelHolder, PendingApproval, RetryableApprovals } from '../governance/governance.ts'
 import { isQuarantined, type ShapingFacts } from '../isolation/isolation.ts'
 import type { CallEnd, CallObserver, CallWatch } from '../telemetry/telemetry.ts'
 import { parseFrame, type Upstream } from '../upstream/upstream.ts'
@@ -76,6 +76,8 @@ interface Run {
   /** The call that was decided about. If a call contains another one (mcp-exec), this is the inner call. */
   readonly call: Call
   readonly permit: CallPermit
+  /** Whose label is recorded at the end: not that of a sub-agent. */
+  readonly holder: LabelHolder
   readonly watch: CallWatch | undefined
   readonly startedAt: number
   /** The caller and the offer, as JSON text for the records. */
@@ -263,7 +265,16 @@ export class Pipeline {
       const upstream = found instanceof Promise ? await found : found
       const permit = new CallPermit({ asked, judged, watch }, this.#permits)
       const syncing = this.#records.sync()
-      const run: Run = { asked, call, permit, watch, facts, syncing, startedAt: performance.now() }
+      const run: Run = {
+        asked,
+        call,
+        permit,
+        holder: decided.context.holder,
+        watch,
+        facts,
+        syncing,
+        startedAt: performance.now(),
+      }
       let answer = await this.#send(run, upstream)
       watch?.answered(toCallEnd(answer))
       const refusing = permit.end()
@@ -346,12 +357,12 @@ export class Pipeline {
   }
 
   #recordEndOf(
-    { call, facts, startedAt, returned, permit }: Run,
+    { call, facts, startedAt, returned, holder }: Run,
     answer: Answer,
     unsynced: SallyportError | undefined,
   ): Answer | Promise<Answer> {
     const latency = performance.now() - startedAt
-    const recording = this.#records.end(call, answer, { facts, latency, returned, label: permit.holder.current })
+    const recording = this.#records.end(call, answer, { facts, latency, returned, label: holder.current })
     const finish = (unrecorded = unsynced): Answer => (unrecorded ? withholdUnrecorded(unrecorded) : answer)
     return recording instanceof Promise ? recording.then(finish) : finish(recording)
   }
