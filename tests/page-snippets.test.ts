@@ -73,7 +73,7 @@ describe('a configuration that a page shows', () => {
   })
 
   it('is found in the pages', () => {
-    expect([settings.length, profiles.length, yaml.length]).toEqual([5, 2, 10])
+    expect([settings.length, profiles.length, yaml.length]).toEqual([6, 2, 11])
   })
 })
 

@@ -19,8 +19,7 @@ export const GOVERNANCE_PROMISES = {
   },
   'GOV-5': {
     text: 'An entry has the fields that the page on tools.yaml explains; anything else is a warning with the one that was meant, and closes the entry if that one restricts',
-    state: 'partial',
-    missing: 'sensitivity and sensitive_paths are read and not enforced yet',
+    state: 'built',
   },
   'GOV-6': {
     text: 'The risk of a tool is guessed from the words of its name, its annotations and its schema, each with its reason',
@@ -96,12 +95,11 @@ export const GOVERNANCE_PROMISES = {
   'GOV-24': {
     text: 'Every call and every change of the gateway is an event that can be queried',
     state: 'partial',
-    missing: 'the events of labels and sandboxes',
+    missing: 'the events of sandboxes',
   },
   'GOV-25': {
-    text: 'Every decision is one record: who, what, each step, the rule with file and line; explain shows it to a person',
-    state: 'partial',
-    missing: 'the label of the session before and after',
+    text: 'Every decision is one record: who, what, each step, the rule with file and line; the label of the session before and after; explain shows it to a person',
+    state: 'built',
   },
   'GOV-26': {
     text: 'Arguments are recorded as audit.arguments says, and never a key or a token in them',

@@ -1,8 +1,10 @@
 import { Cancellation, type JsonObject, type PolicyFields, SallyportError, type ToolEntry } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
+import { promise } from '../../../../tests/promises.ts'
 import { createCatalog } from '../catalog/catalog.test-kit.ts'
+import { SessionLabels } from '../governance/governance.ts'
 import type { Client, ClientCall, QuestionAnswer } from '../upstream/upstream.ts'
-import { createCall, createTestPipeline, type TestPipelineOptions, toTestFrame } from './pipeline.test-kit.ts'
+import { ANN, createCall, createTestPipeline, type TestPipelineOptions, toTestFrame } from './pipeline.test-kit.ts'
 
 const NOT_NOW = { error: { code: -32600, message: 'The gateway does not allow sampling/createMessage here and now.' } }
 const SAMPLING = { method: 'sampling/createMessage', params: { maxTokens: 1 } }
@@ -57,6 +59,26 @@ describe('a question of a server', () => {
     await call(client)
     expect([answers, asked]).toEqual([[NOT_NOW], []])
     expect(log.events.find(({ type }) => type === 'POLICY_DENIED')).toMatchObject({ error: 'MODE_FORBIDS' })
+  })
+
+  it(`is not sent to the client of a session that holds private data, nor is its answer sent back (${promise('GW-26')})`, async () => {
+    const records = { load: async () => ({ datasets: [] }), raise: async () => {}, settle: async () => {} }
+    const kept = { ...records, remove: async () => {}, list: () => [], remember: () => {} }
+    const labels = new SessionLabels({ records: kept, record: async () => {}, onWarning: () => {} })
+    const { call, answers, log } = createRuledPipeline({}, { labels })
+    const raise = async (): Promise<void> => {
+      const datasets = [{ name: 'salaries', sensitivity: 'SECRET' as const }]
+      await labels.raise(await labels.load(ANN), { datasets, reason: 'a test' })
+    }
+    const { client, asked } = createClient()
+    await call({ ...client, ask: (question) => raise().then(() => client.ask(question)) })
+    expect([answers, asked.length]).toEqual([[NOT_NOW], 1])
+    await call(client)
+    expect(asked).toHaveLength(1)
+    expect(log.events.filter(({ type }) => type === 'POLICY_DENIED')).toMatchObject([
+      { error: 'PRIVATE_SESSION', method: 'sampling/createMessage' },
+      { error: 'PRIVATE_SESSION', method: 'tools/call' },
+    ])
   })
 
   it('is not sent to the client if its rules start to require approval while it is being recorded', async () => {

@@ -147,8 +147,11 @@ export class ServerQuestions {
       const answer = await client.ask(redactQuestion(question, permit.current))
       const outcome = { success: 'result' in answer, latency: performance.now() - startedAt }
       const unfinished = await record(clientAnsweredRecord(recorded, question.method, outcome))
+      // The answer may hold what the session has seen since the question.
       const { current } = permit
-      if (unfinished ?? (await this.#findRootsRefusal(current, answer, client))) return toQuestionRefusal(question)
+      const { holder, label } = current.context
+      const refusal = unfinished ?? (holder.current === label ? undefined : await recheckPermit(permit))
+      if (refusal ?? (await this.#findRootsRefusal(current, answer, client))) return toQuestionRefusal(question)
       return await this.#filterAnswer(current, answer, question)
     } finally {
       tools.leave(rules.name, rules.policy)
