@@ -54,7 +54,6 @@ const MIGRATIONS: readonly string[] = [
     raised INTEGER NOT NULL,
     PRIMARY KEY (user, session)
   ) STRICT, WITHOUT ROWID;
-  CREATE INDEX sessions_raised ON sessions (raised);
   `,
 ]
 
