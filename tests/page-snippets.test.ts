@@ -12,6 +12,7 @@ import { snippetsOf } from './snippets.ts'
 const ENVIRONMENT = {
   HOME: '/home/ann',
   OTLP_TOKEN: 'x',
+  DATA_TOKEN: 'x',
   HOOK_SECRET: 'a secret of thirty-two bytes or so',
   ANTHROPIC_API_KEY: 'x',
 }
@@ -73,7 +74,7 @@ describe('a configuration that a page shows', () => {
   })
 
   it('is found in the pages', () => {
-    expect([settings.length, profiles.length, yaml.length]).toEqual([6, 2, 11])
+    expect([settings.length, profiles.length, yaml.length]).toEqual([7, 2, 12])
   })
 })
 

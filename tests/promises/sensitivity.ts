@@ -41,4 +41,8 @@ export const SENSITIVITY_PROMISES = {
     text: 'A server of the kit gives the same answers about files, results and labels of two users, alone and behind the gateway, shared or not, over stdio and HTTP, and after kills',
     state: 'built',
   },
+  'SEN-15': {
+    text: 'A server with url_isolated has two instances, both connected from the start; calls of sessions with private data go to the isolated one only, and differences of their tools are reported',
+    state: 'built',
+  },
 } as const satisfies Record<string, Promised>

@@ -88,6 +88,7 @@ export const ERRORS = {
   MODE_FORBIDS: kind([403, -32000, 4], permanent),
   MODE_REFUSED: kind([409, -32000, 4]),
   DEFINITION_CHANGED: kind([403, -32000, 4], permanent),
+  COUNTERPART_DIFFERS: kind([403, -32000, 4], permanent),
   ARGUMENTS_INVALID: kind([400, -32602, 2], permanent),
   ARGUMENTS_UNCHECKED: kind([403, -32000, 4], permanent),
   ARGUMENTS_FORBIDDEN: kind([403, -32000, 4], permanent),

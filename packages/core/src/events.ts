@@ -4,6 +4,7 @@ import type { RuleSource, StepName } from './policy/decide.ts'
 import type { Mode } from './policy/mode.ts'
 import type { Sensitivity } from './policy/sensitivity.ts'
 import type { RiskLevel } from './policy/tools-file.ts'
+import type { ServerInstance } from './server-instance.ts'
 
 /** What every event of a call says about the call. The field names are those of the written record. */
 export interface CallFacts {
@@ -48,6 +49,13 @@ interface DecisionFacts {
   readonly arguments?: Json
 }
 
+/** The server that an event is about, and which of its instances. */
+interface InstanceFacts {
+  readonly server: string
+  /** Missing for the normal instance, which most servers have alone. */
+  readonly instance?: 'isolated'
+}
+
 /** Who changed something, and through which interface. */
 interface ChangedBy {
   readonly by: string
@@ -68,6 +76,8 @@ export type SallyportEvent =
       readonly returned?: ReturnedFacts
       /** The label of the session when the answer was sent. Missing: PUBLIC. */
       readonly label_after?: Sensitivity
+      /** Which instance got the call, for a server that has two. */
+      readonly instance?: ServerInstance
     } & CallFacts)
   | ({
       readonly type: 'TOOL_CALL_FAILED'
@@ -78,6 +88,7 @@ export type SallyportEvent =
       readonly bytes?: number
       readonly returned?: ReturnedFacts
       readonly label_after?: Sensitivity
+      readonly instance?: ServerInstance
     } & CallFacts)
   /** The server asked something of the client (`method`) while a call ran: sampling, elicitation, roots. */
   | ({ readonly type: 'CLIENT_ASKED' } & CallFacts)
@@ -86,19 +97,26 @@ export type SallyportEvent =
       DecisionFacts)
   | { readonly type: 'GATEWAY_STARTED'; readonly version: string; readonly pid: number; readonly home: string }
   | { readonly type: 'GATEWAY_STOPPED'; readonly reason: string }
-  | { readonly type: 'UPSTREAM_CONNECTED'; readonly server: string; readonly era: string; readonly took_ms: number }
-  | { readonly type: 'UPSTREAM_NEEDS_LOGIN'; readonly server: string; readonly reason: string }
-  | { readonly type: 'UPSTREAM_LOST'; readonly server: string; readonly reason: string }
+  | ({ readonly type: 'UPSTREAM_CONNECTED'; readonly era: string; readonly took_ms: number } & InstanceFacts)
+  | ({ readonly type: 'UPSTREAM_NEEDS_LOGIN'; readonly reason: string } & InstanceFacts)
+  | ({ readonly type: 'UPSTREAM_LOST'; readonly reason: string } & InstanceFacts)
   /** The outcome of a health check, if it differs from the one before. */
-  | { readonly type: 'UPSTREAM_HEALTHY'; readonly server: string }
-  | { readonly type: 'UPSTREAM_UNHEALTHY'; readonly server: string; readonly reason: string }
+  | ({ readonly type: 'UPSTREAM_HEALTHY' } & InstanceFacts)
+  | ({ readonly type: 'UPSTREAM_UNHEALTHY'; readonly reason: string } & InstanceFacts)
   /** Messages of the server that nobody received. Recorded when the count reaches 100, 1,000 and so on. */
-  | { readonly type: 'UPSTREAM_DROPPED'; readonly server: string; readonly reason: string; readonly count: number }
+  | ({ readonly type: 'UPSTREAM_DROPPED'; readonly reason: string; readonly count: number } & InstanceFacts)
+  | ({ readonly type: 'UPSTREAM_RESTARTED'; readonly attempt: number; readonly took_ms: number } & InstanceFacts)
+  /**
+   * How the tools of the isolated instance of a server differ from those that are listed, whenever that changes; empty
+   * lists if they no longer do. Of long lists only the first hundred names are recorded.
+   */
   | {
-      readonly type: 'UPSTREAM_RESTARTED'
+      readonly type: 'COUNTERPART_DRIFTED'
       readonly server: string
-      readonly attempt: number
-      readonly took_ms: number
+      /** Tools that it does not have. */
+      readonly missing: readonly string[]
+      /** Tools that it defines differently. */
+      readonly differing: readonly string[]
     }
   | {
       readonly type: 'TOOLS_DISCOVERED'

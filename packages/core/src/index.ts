@@ -209,6 +209,7 @@ export {
 export { createSecretSearch, mayHoldSecret } from './secrets/secret-anchors.ts'
 export { findWeakness, GENERATE_SECRET_HINT } from './secrets/shared-secret.ts'
 export { isServerId, slugServerId } from './server-id.ts'
+export { instanceIn, isolatedName, type ServerInstance, serverOfInstance } from './server-instance.ts'
 export {
   type ContentHints,
   type ContentKind,

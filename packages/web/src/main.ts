@@ -102,7 +102,17 @@ function formatDuration(milliseconds: number): string {
 }
 
 /** The fields of an event that are shown, in this order. */
-const SHOWN_FIELDS = ['tool_name', 'server', 'agent', 'reason', 'error', 'message', 'latency_ms', 'call_id'] as const
+const SHOWN_FIELDS = [
+  'tool_name',
+  'server',
+  'instance',
+  'agent',
+  'reason',
+  'error',
+  'message',
+  'latency_ms',
+  'call_id',
+] as const
 
 const ERROR_TYPES = new Set([
   'TOOL_CALL_FAILED',
@@ -164,7 +174,7 @@ async function fetchJson<Body>(path: string): Promise<Body> {
 const openMessages = new Set<string>()
 
 function createServerCard(server: ServerView): HTMLElement {
-  const { id, kind, state, reason, messages } = server
+  const { id, kind, state, reason, messages, counterpart } = server
   const title = createElement('h3', { text: server.config.title ?? id })
   const badge = createElement('span', { className: `state ${state}`, text: state })
   const children: Node[] = [
@@ -175,8 +185,17 @@ function createServerCard(server: ServerView): HTMLElement {
     }),
   ]
   if (reason !== undefined) children.push(createElement('p', { className: 'reason', text: reason }))
+  if (counterpart !== undefined)
+    children.push(createElement('p', { className: 'facts', text: formatCounterpart(counterpart) }))
   if (messages.length > 0) children.push(createMessages(id, messages))
   return createElement('li', { className: 'card', children })
+}
+
+function formatCounterpart({ state, reason, missing, differing }: NonNullable<ServerView['counterpart']>): string {
+  const drift = missing.length + differing.length
+  return ['isolated instance', state, ...(reason ? [reason] : []), ...(drift > 0 ? [`${drift} other tools`] : [])].join(
+    ' · ',
+  )
 }
 
 function formatCounts({ tools, resources, prompts, restarts }: ServerView): string {

@@ -4,6 +4,7 @@ import { toolNamesOf } from './catalog-format.ts'
 import { CatalogSnapshot, type FindRenames } from './catalog-snapshot.ts'
 
 export { CatalogSnapshot, type FindRenames, findHeaderParams } from './catalog-snapshot.ts'
+export { type CounterpartDrift, compareOnCounterpart, findCounterpartDrift } from './counterpart.ts'
 export { buildDiscoveryEvent } from './discovery.ts'
 export { MODERN_TASKS } from './extensions.ts'
 export { LastKnownCatalogs } from './last-known-catalogs.ts'

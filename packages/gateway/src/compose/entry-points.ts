@@ -305,7 +305,7 @@ function decoded(text: string): string {
 function collectStats({ fleet, gauge, governance, sessions, store, failures }: Gateway): GatewayStats {
   const enabled = fleet
     .all()
-    .map((upstream) => upstream.status())
+    .flatMap((upstream) => [upstream.status(), ...(upstream.counterpart ? [upstream.counterpart.status()] : [])])
     .filter(({ state }) => state !== 'disabled')
   return {
     callsInFlight: gauge.inFlight,

@@ -70,6 +70,8 @@ export interface GatewayGovernanceOptions {
   readonly onEvent: (event: SallyportEvent) => void
   /** The rules changed, so earlier decisions are no longer valid. `lists`: clients should reload their lists. */
   readonly onChange: (what: 'lists' | 'locations') => void
+  /** The label of a session rose, so it may be private now. */
+  readonly onLabelRaised: () => void
 }
 
 /** The decisions of people (tools.yaml, the mode, approvals), and the rules for each tool that result from them. */
@@ -98,6 +100,7 @@ export class GatewayGovernance {
     this.labels = new SessionLabels({
       records: store.labels,
       record: (event) => this.recordSynced(event),
+      onRaised: options.onLabelRaised,
       onWarning,
     })
     this.tools = this.#openTools()

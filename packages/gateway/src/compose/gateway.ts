@@ -44,6 +44,7 @@ import {
 import { VERSION } from '../version.ts'
 import { AuditHealth } from './audit-health.ts'
 import { CatalogWarnings } from './catalog-warnings.ts'
+import { CounterpartLists } from './counterpart-lists.ts'
 import { createDecisionParts, type DecisionParts } from './decision-parts.ts'
 import { GatewayGovernance } from './gateway-governance.ts'
 import { differOnlyInProfiles, findFixedChanges, listChangedProfiles } from './settings-changes.ts'
@@ -83,6 +84,7 @@ export class Gateway {
   /** Warnings about the configuration in force. */
   #warnings: readonly string[]
   readonly #catalogWarnings: CatalogWarnings
+  readonly #counterparts: CounterpartLists
   #starting: Promise<void> | undefined
   #closing: Promise<void> | undefined
 
@@ -110,6 +112,13 @@ export class Gateway {
     this.#catalogWarnings = new CatalogWarnings(parts.onWarning)
     this.#context = this.#createContext()
     this.catalog = new Catalog(this.#serverOrder(), this.#settings.gateway.naming)
+    this.#counterparts = new CounterpartLists({
+      catalog: this.catalog,
+      find: (server) => this.fleet.get(server),
+      list: (server, isolated) => this.#onCatalog(server, isolated),
+      onWarning: parts.onWarning,
+      record: (event) => this.record(event),
+    })
     this.gauge = new CallGauge(() => this.#settings.gateway.maxCallsInFlight)
     this.governance = this.#createGovernance()
     this.fleet = this.#openFleet()
@@ -173,6 +182,7 @@ export class Gateway {
       onBug: (error, where) => void this.#reportBug(error, where),
       onEvent: (event) => telemetry.recordEvent(event),
       onChange: (what) => this.#rulesChanged(what),
+      onLabelRaised: () => this.fleet.recheckSubscriptions(),
     })
   }
 
@@ -350,11 +360,15 @@ export class Gateway {
       isKnown: (server) => this.catalog.knows(server),
       now: this.#context.now,
       listener: {
-        onCatalog: (server, serverCatalog) => this.#onCatalog(server, serverCatalog),
+        onCatalog: (server, serverCatalog) => {
+          this.#onCatalog(server, serverCatalog)
+          this.#counterparts.normalListed(server)
+        },
         onListsAnnounced: (server, lists) =>
           this.hub.listsChanged(lists, (principal) => this.listings.includesServer(principal, server)),
         onEvent: (event) => this.#onServerEvent(event),
         onOwnLists: (change) => this.hub.ownListsChanged(change),
+        onCounterpartCatalog: (server) => this.#counterparts.compare(server),
       },
     })
   }
@@ -364,6 +378,8 @@ export class Gateway {
     if ('server' in event && this.#inProcess.has(event.server)) return
     this.governance.modes.escalation.observe(event)
     this.record(event)
+    if (event.type === 'UPSTREAM_LOST' || event.type === 'UPSTREAM_NEEDS_LOGIN')
+      this.#counterparts.compare(event.server)
   }
 
   #onCatalog(server: string, serverCatalog: ServerCatalog): void {

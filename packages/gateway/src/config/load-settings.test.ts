@@ -183,11 +183,11 @@ store: "sqlite:"
 telemetry: {prometheus: true}
 sandbox: {driver: auto}
 mcp_servers:
-  db: {command: npx, env: *env, isolatedTools: [q], sensitivity: confidential, trusted: true, url_isolated: "\${NOT_SET}"}
+  db: {command: npx, env: *env, isolatedTools: [q], sensitivity: confidential, trusted: true, mounts: ["\${NOT_SET}"]}
 `
     const { settings, warnings } = await loadConfig(yaml)
     expect(warnings.map(describeIssue)).toEqual([
-      'config.yaml: these settings are not enforced in this version yet: sandbox.driver, mcp_servers.db.url_isolated.',
+      'config.yaml: these settings are not enforced in this version yet: sandbox.driver, mcp_servers.db.mounts.',
     ])
     expect(settings.servers[0]).toMatchObject({ env: { A: '1' }, sensitivity: { sensitivity: 'CONFIDENTIAL' } })
   })

@@ -91,6 +91,8 @@ export interface HttpServerConfig extends ServerCommon {
   /** `sse` is the transport of the 2024-11-05 era. */
   readonly kind: 'http' | 'sse'
   readonly url: string
+  /** The address of the isolated instance of the same server, if there is one. */
+  readonly urlIsolated?: string
   readonly headers: Readonly<Record<string, string>>
 }
 

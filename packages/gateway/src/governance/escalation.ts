@@ -1,4 +1,4 @@
-import { type ErrorCode, formatDuration, type SallyportEvent } from '@sallyport/core'
+import { type ErrorCode, formatDuration, instanceIn, type SallyportEvent } from '@sallyport/core'
 import type { EscalationSettings } from '../config/config.ts'
 import type { CallEnd } from '../telemetry/telemetry.ts'
 import type { ModeProposal } from './mode-state.ts'
@@ -69,9 +69,9 @@ export class Escalation {
     switch (event.type) {
       case 'UPSTREAM_CONNECTED':
       case 'UPSTREAM_RESTARTED':
-        return this.connected(event.server)
+        return this.connected(instanceIn(event))
       case 'UPSTREAM_LOST':
-        return this.lost(event.server)
+        return this.lost(instanceIn(event))
       default:
         return undefined
     }

@@ -4,6 +4,7 @@ import {
   findPersonalData,
   HIGHEST_SENSITIVITY,
   isJsonObject,
+  isPrivate,
   isSensitivity,
   type Json,
   type JsonObject,
@@ -49,6 +50,13 @@ export class CallLabels {
 
   constructor(options: CallLabelsOptions) {
     this.#options = options
+  }
+
+  /** Whether the session of a call holds private data now. A label that is not in memory counts as private. */
+  isPrivate({ holder, principal }: Call): boolean {
+    const { labels, labelSettings } = this.#options
+    const label = holder?.current ?? labels?.labelOf(principal)
+    return label !== undefined && isPrivate(label.sensitivity, labelSettings().privateFrom)
   }
 
   before(judged: JudgedCall): LabelledCall {

@@ -1,4 +1,4 @@
-import type { Cancellation, Era, JsonObject, Principal, SallyportError } from '@sallyport/core'
+import type { Cancellation, Era, JsonObject, Principal, SallyportError, ServerInstance } from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
 import type { LabelHolder } from '../governance/governance.ts'
 import type { Client, Frame, NamedPreset, ResourceSubscription } from '../upstream/upstream.ts'
@@ -13,6 +13,8 @@ export interface Call {
   readonly offer: Offer
   /** The subject, if it is not the offer itself: the id of a task that the tool created. */
   readonly subject?: string | undefined
+  /** For a request about a task, if its server has two instances: the one that made it. */
+  readonly taskMadeBy?: ServerInstance | undefined
   /** The parameters for the server, with the server's own names. */
   readonly params: JsonObject
   /** What the caller wants to know from the result. It is not sent to the server. */
@@ -51,6 +53,8 @@ export type Answer =
       readonly claims?: JsonObject | undefined
       /** The preset that the server named for its result. */
       readonly preset?: NamedPreset | undefined
+      /** The instance that it came from, if the server has two. */
+      readonly instance?: ServerInstance | undefined
     }
   /** `meta`: more information for the client, if there is any. */
   | { readonly kind: 'failure'; readonly error: SallyportError; readonly meta?: JsonObject }

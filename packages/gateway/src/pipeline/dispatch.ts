@@ -6,6 +6,7 @@ import type {
   AskClient,
   CallerIdentity,
   CallLimit,
+  CallRoute,
   ClientCall,
   Frame,
   Permit,
@@ -26,6 +27,8 @@ export interface DispatchOptions {
   /** Whether only values that match a schema are returned (ISO-11). */
   readonly isQuarantined: boolean
   readonly permit: Permit
+  /** For a server with an isolated instance. */
+  readonly route: CallRoute | undefined
   /** Tells servers who calls, if their entries ask for that (SEN-19). */
   readonly callers?: Callers | undefined
   /** A person approved that this call may connect to others, although its session is private. */
@@ -67,7 +70,7 @@ function sendFirst(call: Call, server: Upstream, options: DispatchOptions): Prom
 }
 
 function outgoingCall(call: Call, { config }: Upstream, options: DispatchOptions): ClientCall {
-  const { ask, askStanding, limit, mayTellSecrets, isQuarantined, permit } = options
+  const { ask, askStanding, limit, mayTellSecrets, isQuarantined, permit, route } = options
   // Written out: this runs for every call, and spreading would cost more than everything else.
   return {
     method: call.method,
@@ -88,6 +91,7 @@ function outgoingCall(call: Call, { config }: Upstream, options: DispatchOptions
     isQuarantined,
     permit,
     subscription: call.subscription,
+    route,
   }
 }
 

@@ -13,6 +13,7 @@ import { CallResultShaper, type CallResultShaperOptions } from './call-result-sh
 import { ClientApproval, type ClientApprovalOptions } from './client-approval.ts'
 import type { ClientRoots, RunningCall } from './client-roots.ts'
 import { type DispatchOptions, dispatch } from './dispatch.ts'
+import { InstanceRoute } from './instance-route.ts'
 import { checkPages } from './page-url.ts'
 import { formatFacts, isRpcError, reportEnd, toCallEnd, type UnknownCall } from './record.ts'
 import { redactAnswer, redactCall } from './redact-secrets.ts'
@@ -84,6 +85,8 @@ interface Run {
   readonly facts: string
   /** Pending sync of the start record. */
   readonly syncing: Promise<SallyportError | undefined> | undefined
+  /** `undefined` unless the server has an isolated instance. */
+  readonly route: InstanceRoute | undefined
   /** How the result was shaped; `undefined` if it was returned in full. */
   returned?: ShapingFacts | undefined
 }
@@ -263,8 +266,10 @@ export class Pipeline {
       if (unstored) return { kind: 'failure', error: unstored }
       const found = this.#options.upstream(asked.offer.server)
       const upstream = found instanceof Promise ? await found : found
+      const counterpart = upstream?.counterpart
       const permit = new CallPermit({ asked, judged, watch }, this.#permits)
       const syncing = this.#records.sync()
+      const route = counterpart && new InstanceRoute(asked, { counterpart, isPrivate: this.#isPrivate })
       const run: Run = {
         asked,
         call,
@@ -273,6 +278,7 @@ export class Pipeline {
         watch,
         facts,
         syncing,
+        route,
         startedAt: performance.now(),
       }
       let answer = await this.#send(run, upstream)
@@ -283,7 +289,7 @@ export class Pipeline {
         const next = step(run, answer)
         answer = next instanceof Promise ? await next : next
       }
-      return answer
+      return route && answer.kind === 'frame' ? { ...answer, instance: route.instance } : answer
     } finally {
       gauge.leave(call.principal)
       tools.leave(rules.name, rules.policy)
@@ -291,15 +297,18 @@ export class Pipeline {
     }
   }
 
-  #send({ asked, call, permit, watch }: Run, upstream: Upstream | undefined): Promise<Answer> {
-    const span = watch?.sent(upstream?.config)
+  readonly #isPrivate = (call: Call): boolean => this.#labels.isPrivate(call)
+
+  #send(run: Run, upstream: Upstream | undefined): Promise<Answer> {
+    const { asked, permit, watch, route } = run
+    const span = watch?.sent(route?.isPrivate ? upstream?.counterpart?.config : upstream?.config)
     const rules = permit.rulesForSending()
     const sent = redactCall(asked, rules)
-    return dispatch(span ? { ...sent, span } : sent, upstream, this.#dispatchOptions(call, rules, permit))
+    return dispatch(span ? { ...sent, span } : sent, upstream, this.#dispatchOptions(run, rules))
   }
 
   /** Questions of the server to the client are decided and recorded like the call itself. */
-  #dispatchOptions(call: Call, { limit, policy, shaping }: ToolRules, permit: CallPermit): DispatchOptions {
+  #dispatchOptions({ call, permit, route }: Run, { limit, policy, shaping }: ToolRules): DispatchOptions {
     // Written out: every call passes here, and spreading costs more than all the rest.
     return {
       ask: this.#questions.askDuring(call),
@@ -308,6 +317,7 @@ export class Pipeline {
       mayTellSecrets: policy.secrets.value === 'allow',
       isQuarantined: isQuarantined(shaping.plan),
       permit,
+      route,
       callers: this.#options.callers,
       mayConnect: permit.current.context.grant?.isForPrivateData,
     }
@@ -357,12 +367,13 @@ export class Pipeline {
   }
 
   #recordEndOf(
-    { call, facts, startedAt, returned, holder }: Run,
+    { call, facts, startedAt, returned, holder, route }: Run,
     answer: Answer,
     unsynced: SallyportError | undefined,
   ): Answer | Promise<Answer> {
     const latency = performance.now() - startedAt
-    const recording = this.#records.end(call, answer, { facts, latency, returned, label: holder.current })
+    const label = holder.current
+    const recording = this.#records.end(call, answer, { facts, latency, returned, label, instance: route?.instance })
     const finish = (unrecorded = unsynced): Answer => (unrecorded ? withholdUnrecorded(unrecorded) : answer)
     return recording instanceof Promise ? recording.then(finish) : finish(recording)
   }

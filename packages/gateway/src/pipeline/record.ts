@@ -11,6 +11,7 @@ import {
   type SallyportError,
   type SallyportEvent,
   type Sensitivity,
+  type ServerInstance,
   type StepName,
   type StepVerdict,
   type ToolPolicy,
@@ -76,12 +77,15 @@ export interface EndDetails {
   readonly returned?: ShapingFacts | undefined
   /** The label of the session now; `undefined` if it is PUBLIC. */
   readonly label?: SessionLabel | undefined
+  /** The instance that got the call, for a server that has two. */
+  readonly instance?: ServerInstance | undefined
 }
 
-export function endRecord(call: Call, answer: Answer, { facts, latency, returned, label }: EndDetails): Recordable {
-  if (answer.kind === 'failure') return failedRecord(call, answer.error, { latency, returned, label })
+export function endRecord(call: Call, answer: Answer, details: EndDetails): Recordable {
+  if (answer.kind === 'failure') return failedRecord(call, answer.error, details)
+  const { facts, latency, returned, label, instance } = details
   const bytes = returned?.bytesIn ?? answer.frame.envelope.bytes
-  return completedRecord({ facts, success: isSuccess(answer), latency, bytes, returned, label })
+  return completedRecord({ facts, success: isSuccess(answer), latency, bytes, returned, label, instance })
 }
 
 export interface Completion extends EndDetails {
@@ -89,12 +93,14 @@ export interface Completion extends EndDetails {
   readonly bytes: number
 }
 
-export function completedRecord({ facts, success, latency, bytes, returned, label }: Completion): EventText {
+export function completedRecord(completion: Completion): EventText {
+  const { facts, success, latency, bytes, returned, label, instance } = completion
   const size = `"bytes":${bytes},"tokens_estimated":${Math.ceil(bytes / BYTES_PER_TOKEN)}`
   const outcome = `"success":${success},"latency_ms":${milliseconds(latency)},${size}`
   const back = returned === undefined ? '' : `,"returned":${JSON.stringify(returnedFacts(returned))}`
   const after = label === undefined || label === PUBLIC_LABEL ? '' : `,"label_after":"${label.sensitivity}"`
-  return { members: `"type":"TOOL_CALL_COMPLETED",${facts},${outcome}${back}${after}` }
+  const where = instance === undefined ? '' : `,"instance":"${instance}"`
+  return { members: `"type":"TOOL_CALL_COMPLETED",${facts},${outcome}${back}${after}${where}` }
 }
 
 function returnedFacts({ strategy, turns, handle, fellBack, ...sizes }: ShapingFacts): ReturnedFacts {
@@ -111,7 +117,7 @@ function returnedFacts({ strategy, turns, handle, fellBack, ...sizes }: ShapingF
 function failedRecord(
   call: Call,
   error: SallyportError,
-  { latency, returned, label }: Pick<EndDetails, 'latency' | 'returned' | 'label'>,
+  { latency, returned, label, instance }: Omit<EndDetails, 'facts'>,
 ): SallyportEvent {
   return {
     type: 'TOOL_CALL_FAILED',
@@ -121,6 +127,7 @@ function failedRecord(
     latency_ms: milliseconds(latency),
     ...(returned && { bytes: returned.bytesIn, returned: returnedFacts(returned) }),
     ...(label && labelFacts('label_after', label)),
+    ...(instance && { instance }),
   }
 }
 

@@ -4,6 +4,7 @@ import {
   cutText,
   type Decision,
   type ErrorCode,
+  instanceIn,
   MODES,
   type Mode,
   type SallyportEvent,
@@ -228,6 +229,7 @@ function admitValue(known: Set<string>, value: string, max: number): boolean {
 /** Refusals that the decision does not show: by a server's own rules, or by a person who was asked. */
 const DENIALS: ReadonlySet<ErrorCode | undefined> = new Set<ErrorCode>([
   'CALL_DENIED',
+  'COUNTERPART_DIFFERS',
   'APPROVAL_REQUIRED',
   'APPROVAL_DENIED',
   'APPROVAL_EXPIRED',
@@ -344,7 +346,7 @@ export class GatewayMetrics {
   }
 
   recordEvent(event: SallyportEvent): void {
-    if (event.type === 'UPSTREAM_RESTARTED') this.#restarts.add([this.calls.serverLabel(event.server)])
+    if (event.type === 'UPSTREAM_RESTARTED') this.#restarts.add([this.calls.serverLabel(instanceIn(event))])
     // An event with `unwritten` corrects an earlier `always` answer to the same request.
     if (event.type === 'APPROVAL_ANSWERED' && event.unwritten === undefined) this.#approvals.add([event.answer])
     if (event.type === 'APPROVAL_EXPIRED') this.#approvals.add(['expired'])

@@ -9,7 +9,7 @@ export interface CallerKeySource {
 
 /** A server that is told who calls. */
 interface Forwarding {
-  /** The server's id in the configuration. */
+  /** The server's id in the configuration, the same for both of its instances. */
   readonly server: string
   readonly keys: CallerKeySource
 }

@@ -1,5 +1,6 @@
 import {
   canonicalName,
+  isolatedName,
   mcpName,
   type Naming,
   plainName,
@@ -8,9 +9,11 @@ import {
 } from '@sallyport/core'
 import { isSameServer, type ServerConfig } from '../config/config.ts'
 import type { OwnLists } from './own-lists.ts'
+import { PairedServer } from './paired-server.ts'
 import type { ServerCatalog } from './server-catalog.ts'
 import { StartSignal } from './start-signal.ts'
 import { type ServerState, stateRefusal } from './state-refusal.ts'
+import { isolatedConfig, normalConfig } from './upstream-config.ts'
 import type { AnnouncedLists, ListReader, OwnListsChange, Upstream, UpstreamListener } from './upstream-interface.ts'
 
 export interface FleetListener {
@@ -19,6 +22,8 @@ export interface FleetListener {
   onListsAnnounced?(server: string, lists: AnnouncedLists): void
   onEvent(event: SallyportEvent): void
   onOwnLists?(change: OwnListsChange): void
+  /** The lists of the isolated instance of a server were read. */
+  onCounterpartCatalog?(server: string): void
 }
 
 export interface FleetOptions {
@@ -42,6 +47,8 @@ export interface FleetChange {
   readonly removed: readonly string[]
   readonly restarted: readonly string[]
 }
+
+type MutableChange = { [Key in keyof FleetChange]: string[] }
 
 /** All servers of the configuration. A new configuration affects only the servers that it changed. */
 export class Fleet {
@@ -136,21 +143,56 @@ export class Fleet {
 
   applyConfig(configs: readonly ServerConfig[], own: ReadonlySet<string>): FleetChange {
     const wanted = new Map(configs.map((config) => [config.id, config]))
-    const change = { added: [] as string[], removed: [] as string[], restarted: [] as string[] }
+    const change: MutableChange = { added: [], removed: [], restarted: [] }
     for (const [id, upstream] of [...this.#upstreams]) {
       if (own.has(id)) continue
       const config = wanted.get(id)
-      if (config && isSameServer(config, upstream.config as ServerConfig)) continue
+      const before = upstream.config as ServerConfig
+      if (config && isSameServer(config, before)) continue
+      if (config && upstream instanceof PairedServer && isSameServer(normalConfig(config), normalConfig(before))) {
+        this.#changeCounterpart(upstream, config, change)
+        continue
+      }
       ;(config ? change.restarted : change.removed).push(id)
       this.#remove(id, upstream)
     }
     for (const [id, config] of wanted) {
       if (this.#upstreams.has(id)) continue
       if (!change.restarted.includes(id)) change.added.push(id)
-      this.#startServer(id, this.#options.open(config, this.#createListener(id)))
+      const normal = this.#options.open(normalConfig(config), this.#createListener(id))
+      this.#startServer(id, this.#pair(config, normal) ?? normal)
     }
     this.#markConfigured()
     return change
+  }
+
+  /** The server with its isolated instance; `undefined` if it has none. */
+  #pair(config: ServerConfig, normal: Upstream): PairedServer | undefined {
+    const isolated = isolatedConfig(config)
+    if (isolated === undefined) return undefined
+    const openIsolated = (listener: UpstreamListener): Upstream => this.#options.open(isolated, listener)
+    return new PairedServer({ config, normal, openIsolated, listener: this.#createListener(config.id) })
+  }
+
+  /**
+   * The normal instance goes on. Its subscribers subscribe again, since some may belong to the other instance now. A
+   * server without an isolated instance is opened again instead: nothing that began there knows that another one has to
+   * get it now.
+   */
+  #changeCounterpart(before: PairedServer, config: ServerConfig, change: MutableChange): void {
+    const { id } = config
+    const { normal } = before
+    const now = this.#pair(config, normal)
+    this.#upstreams.set(id, now ?? normal)
+    change[now === undefined ? 'removed' : 'restarted'].push(isolatedName(id))
+    now?.startIsolated()
+    this.#closeLater(before.closeIsolated())
+    normal.dismissSubscriptions?.()
+  }
+
+  /** Call this when a session has become private: what it subscribed to moves to isolated instances. */
+  recheckSubscriptions(): void {
+    for (const upstream of this.#upstreams.values()) upstream.recheckSubscriptions?.()
   }
 
   /**
@@ -220,7 +262,11 @@ export class Fleet {
   #remove(id: string, upstream: Upstream): void {
     this.#upstreams.delete(id)
     this.#markKnown(id)
-    const gone = upstream.close().finally(() => this.#closing.delete(gone))
+    this.#closeLater(upstream.close())
+  }
+
+  #closeLater(closing: Promise<void>): void {
+    const gone = closing.finally(() => this.#closing.delete(gone))
     this.#closing.add(gone)
   }
 
@@ -238,9 +284,11 @@ export class Fleet {
       },
       onListsAnnounced: (lists) => listener.onListsAnnounced?.(server, lists),
       onOwnLists: (change) => listener.onOwnLists?.(change),
+      onCounterpartCatalog: () => listener.onCounterpartCatalog?.(server),
       onEvent: (event) => {
         listener.onEvent(event)
-        if (event.type === 'UPSTREAM_LOST' || event.type === 'UPSTREAM_NEEDS_LOGIN') this.#markKnown(server)
+        const hasFailed = event.type === 'UPSTREAM_LOST' || event.type === 'UPSTREAM_NEEDS_LOGIN'
+        if (hasFailed && event.instance === undefined) this.#markKnown(server)
       },
     }
   }

@@ -161,6 +161,10 @@ export class Server implements Upstream {
     }
   }
 
+  dismissSubscriptions(): void {
+    for (const { watch } of this.#all()) watch.dismiss()
+  }
+
   async close(): Promise<void> {
     this.#closed = true
     await Promise.all([...this.#all().map((upstream) => upstream.close()), ...this.#closing])

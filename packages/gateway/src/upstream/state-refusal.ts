@@ -1,4 +1,4 @@
-import { type ErrorCode, formatDuration, hideHostPaths, SallyportError } from '@sallyport/core'
+import { type ErrorCode, formatDuration, hideHostPaths, SallyportError, serverOfInstance } from '@sallyport/core'
 import type { UpstreamState, UpstreamStatus } from './upstream-status.ts'
 
 const CODES: Readonly<Partial<Record<UpstreamState, ErrorCode>>> = {
@@ -13,6 +13,8 @@ export type ServerState = Pick<UpstreamStatus, 'id' | 'state'> & Partial<Pick<Up
 
 /** The error of a call whose server cannot take it: the state, the reason, and until when. */
 export function stateRefusal({ id, state, reason, retryAt }: ServerState, now: number): SallyportError {
+  const server = serverOfInstance(id)
+  const isIsolated = server !== id
   const next =
     retryAt === undefined
       ? ''
@@ -21,6 +23,6 @@ export function stateRefusal({ id, state, reason, retryAt }: ServerState, now: n
         : ' The next attempt is running.'
   const why = reason === undefined ? '' : `: ${hideHostPaths(reason.replace(/\.$/, ''))}`
   return new SallyportError(CODES[state] ?? 'UPSTREAM_UNAVAILABLE', `Server ${id} is ${state}${why}.${next}`, {
-    hint: `See \`sallyport servers ${id}\`.`,
+    hint: `${isIsolated ? 'Calls of sessions with private data go to this instance only. ' : ''}See \`sallyport servers ${server}\`.`,
   })
 }

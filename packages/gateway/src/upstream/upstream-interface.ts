@@ -22,6 +22,8 @@ export interface UpstreamListener {
   /** The server announced a change of these lists, and they were read again, whether they differ or not. */
   onListsAnnounced?(lists: AnnouncedLists): void
   onEvent(event: SallyportEvent): void
+  /** The lists of the isolated instance were read. */
+  onCounterpartCatalog?(): void
   /** Some clients see other lists of this server than before. */
   onOwnLists?(change: OwnListsChange): void
 }
@@ -43,9 +45,19 @@ export interface AnnouncedLists {
 /** `over`: nobody will use the conversation again. */
 export type ConversationEvent = 'notifications/roots/list_changed' | 'over'
 
+/** The isolated instance of a server: calls of sessions with private data go to it. */
+export interface Counterpart {
+  readonly config: UpstreamConfig
+  /** `undefined` until it has been connected once. */
+  readonly catalog: ServerCatalog | undefined
+  status(): UpstreamStatus
+}
+
 /** A server behind the gateway, of any kind and in any state. */
 export interface Upstream {
   readonly config: UpstreamConfig
+  /** Most servers have none. */
+  readonly counterpart?: Counterpart | undefined
   status(): UpstreamStatus
   start(): void
   request(call: ClientCall): Promise<UpstreamReply>
@@ -55,6 +67,10 @@ export interface Upstream {
   prepareLists?(reader: ListReader): Promise<void> | undefined
   /** An event of a client's conversation, for the connections that belong to it alone. */
   notifyConversation(conversation: string, notification: ConversationEvent): void
+  /** The subscribers of its resources must subscribe again: each may belong to another instance now. */
+  dismissSubscriptions?(): void
+  /** A session may have become private: its subscriptions leave the normal instance. */
+  recheckSubscriptions?(): void
   close(): Promise<void>
 }
 

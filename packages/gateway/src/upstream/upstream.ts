@@ -1,4 +1,4 @@
-import { CALLER_TOKEN_PREFIX, type Era, type JsonObject } from '@sallyport/core'
+import { CALLER_TOKEN_PREFIX, type Era, type JsonObject, serverOfInstance } from '@sallyport/core'
 import { collectSecrets, type DockerGatewayConfig, type ServerConfig } from '../config/config.ts'
 import { type CredentialFilter, createCredentialFilter, hideCredentials } from './answers/credential-filter.ts'
 import { addAudience, type CallerKeySource, createStartVariables } from './caller-audience.ts'
@@ -36,7 +36,7 @@ export {
 export { type AbsentServer, Fleet, type StartTime } from './fleet.ts'
 export { type CallerIdentity, takesCallerTokens } from './link/caller-token.ts'
 export { formatIntroduction } from './link/encode-request.ts'
-export type { CallLimit, ClientCall } from './link/outgoing-call.ts'
+export type { CallLimit, CallRoute, ClientCall } from './link/outgoing-call.ts'
 export { findUrlElicitations } from './link/url-elicitations.ts'
 export { isListed, type OwnLists } from './own-lists.ts'
 export { type Permit, recheckPermit } from './permit.ts'
@@ -47,12 +47,14 @@ export type { Frame } from './transport.ts'
 export { builtInConfig, type UpstreamConfig } from './upstream-config.ts'
 export type {
   ConversationEvent,
+  Counterpart,
   ListReader,
   OwnListsChange,
   Upstream,
   UpstreamListener,
   UpstreamReply,
 } from './upstream-interface.ts'
+export type { UpstreamStatus } from './upstream-status.ts'
 
 export interface LastKnownServer {
   readonly era: Era
@@ -162,7 +164,7 @@ const nextMark = (config: ServerConfig, { runMark }: UpstreamContext): string =>
 
 function buildTransport(config: PlainConfig, stderr: StderrTail, context: UpstreamContext): Transport {
   const { callerKeys: keys } = context
-  const forwarding = config.identity === 'forward' && keys !== undefined ? { server: config.id, keys } : undefined
+  const forwarding = config.identity === 'forward' && keys ? { server: serverOfInstance(config.id), keys } : undefined
   if (config.kind === 'stdio') {
     const { environment, watchdog } = context
     const startVariables = forwarding && createStartVariables(forwarding, () => transport)

@@ -1,4 +1,4 @@
-import { type EventType, formatDuration, type LoggedEvent } from '@sallyport/core'
+import { type EventType, formatDuration, type LoggedEvent, type ServerInstance } from '@sallyport/core'
 import { formatLocalTime } from '../terminal/local-time.ts'
 import { APPROVAL_OUTCOMES, formatUnwrittenRule } from './explain-call.ts'
 
@@ -12,9 +12,10 @@ const formatActor = ({ by, via }: { readonly by: string; readonly via: string })
 const DETAILS: Details = {
   TOOL_CALL_STARTED: ({ decided_by, would }) =>
     would ? `${WOULD_OUTCOMES[would.outcome]}: ${would.reason}` : (decided_by?.reason ?? ''),
-  TOOL_CALL_COMPLETED: ({ success, latency_ms, bytes }) =>
-    `${success ? 'ok' : 'the tool reported an error'}, ${formatDuration(latency_ms)}, ${bytes} bytes`,
-  TOOL_CALL_FAILED: ({ error, latency_ms, message }) => `${error}, ${formatDuration(latency_ms)}: ${message}`,
+  TOOL_CALL_COMPLETED: ({ success, latency_ms, bytes, instance }) =>
+    `${success ? 'ok' : 'the tool reported an error'}, ${formatDuration(latency_ms)}, ${bytes} bytes${isolatedText(instance)}`,
+  TOOL_CALL_FAILED: ({ error, latency_ms, message, instance }) =>
+    `${error}, ${formatDuration(latency_ms)}${isolatedText(instance)}: ${message}`,
   CLIENT_ASKED: ({ method }) => method,
   CLIENT_ANSWERED: ({ method, success, latency_ms }) =>
     `${method}: ${success ? 'answered' : 'refused'}, ${formatDuration(latency_ms)}`,
@@ -28,6 +29,8 @@ const DETAILS: Details = {
   UPSTREAM_HEALTHY: () => '',
   UPSTREAM_DROPPED: ({ reason, count }) => `${count} messages so far: ${reason.replaceAll('_', ' ')}`,
   UPSTREAM_RESTARTED: ({ attempt, took_ms }) => `attempt ${attempt} took ${formatDuration(took_ms)}`,
+  COUNTERPART_DRIFTED: ({ missing, differing }) =>
+    listsText({ missing, differing }) || 'it offers the same tools again',
   TOOLS_DISCOVERED: ({ added, removed, changed }) => listsText({ added, removed, changed }),
   CONFIG_RELOADED: ({ added, removed, restarted }) => listsText({ added, removed, restarted }),
   CONFIG_REJECTED: messageIn,
@@ -56,6 +59,9 @@ const DETAILS: Details = {
   LOG_RESUMED: ({ unwritten }) => `${counted(unwritten, 'record', 'records')} could not be written`,
   LOG_REPAIRED: ({ dropped_bytes }) => `${dropped_bytes} bytes dropped`,
 }
+
+const isolatedText = (instance: ServerInstance | undefined): string =>
+  instance === 'isolated' ? ', isolated instance' : ''
 
 const WOULD_OUTCOMES = { ask: 'would have asked', deny: 'would have been refused' } as const
 

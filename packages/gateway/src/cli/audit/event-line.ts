@@ -1,4 +1,4 @@
-import type { EventType, LoggedEvent } from '@sallyport/core'
+import { type EventType, instanceIn, isolatedName, type LoggedEvent } from '@sallyport/core'
 import { formatLocalTime, formatShortTime } from '../terminal/local-time.ts'
 import type { Screen } from '../terminal/screen.ts'
 import { type Column, paintedLine } from '../terminal/table.ts'
@@ -34,7 +34,8 @@ const MAX_DETAIL = 200
 
 function subjectOf(event: LoggedEvent): string {
   if ('tool_name' in event) return event.tool_name
-  if ('server' in event) return event.server
+  if (event.type === 'COUNTERPART_DRIFTED') return isolatedName(event.server)
+  if ('server' in event && event.server !== undefined) return instanceIn({ ...event, server: event.server })
   if ('token_id' in event) return event.token_id
   if ('file' in event) return event.file
   return 'home' in event ? event.home : ''
@@ -52,6 +53,7 @@ const WARNING_TYPES: ReadonlySet<EventType> = new Set<EventType>([
   'APPROVAL_EXPIRED',
   'MODE_CHANGED',
   'TOOLS_FILE_REJECTED',
+  'COUNTERPART_DRIFTED',
   'DEFINITION_DRIFTED',
   'DEFINITION_SUSPICIOUS',
   'LOG_REPAIRED',

@@ -143,6 +143,7 @@ function endRows({ decided, asked, ended, expired }: CallHistory, width: number 
   const rows: Row[] = []
   const given = decided?.arguments ?? asked?.arguments
   if (given !== undefined) rows.push(['arguments', argumentLines(given, width)])
+  if (ended?.instance !== undefined) rows.push(['instance', [ended.instance]])
   if (ended?.type === 'TOOL_CALL_COMPLETED') rows.push(['answer', [sizeText(ended)]])
   if (ended?.returned !== undefined) rows.push(['returned', describeReturned(ended)])
   const failed = decided?.type === 'POLICY_DENIED' ? decided : ended?.type === 'TOOL_CALL_FAILED' ? ended : undefined
@@ -310,6 +311,8 @@ const FIXES: Readonly<Partial<Record<ErrorCode, string>>> = {
   CALL_DENIED: 'Change the rule that decided, if the call should be allowed.',
   MODE_FORBIDS: '`sallyport mode` shows which mode is in force, why, and how to leave it.',
   DEFINITION_CHANGED: 'See what has changed, and accept it if it is harmless: `sallyport tools accept <tool>`.',
+  COUNTERPART_DIFFERS:
+    'Run the same version of the server in both of its instances: `sallyport servers <name>` shows how they differ.',
   ARGUMENTS_INVALID: 'The caller has to send the arguments that the tool expects: `sallyport tools show <tool>`.',
   ARGUMENTS_UNCHECKED:
     'Try again after a minute, with smaller arguments. If that fails, its server needs a simpler input schema.',

@@ -1,3 +1,4 @@
+import { isolatedName } from '@sallyport/core'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
 import type { ServerView } from '../gateway/gateway-client.ts'
@@ -32,7 +33,7 @@ async function listServers(context: CliContext, flags: GlobalFlags, screen: Scre
     age === 'fresh' ? waitForServers(client, context.signal) : client.servers(context.signal),
   )
   if (screen.json) return screen.printJson({ servers })
-  screen.printTable(columns(context.now()), servers)
+  screen.printTable(columns(context.now()), servers.flatMap(toRows))
 }
 
 interface ShowOptions {
@@ -48,12 +49,41 @@ async function showServer(context: CliContext, { flags, screen, name }: ShowOpti
   })
   if (screen.json) return screen.printJson(server)
   screen.printFacts(details(server, context.now()).map(([fact, value]) => ({ name: fact, value })))
-  if (server.messages.length === 0) return
-  screen.print('\nlast messages\n')
-  for (const line of server.messages) screen.print(`  ${visibleLine(line)}\n`)
+  printMessages(screen, 'last messages', server.messages)
+  printMessages(screen, 'last messages of the isolated instance', server.counterpart?.messages ?? [])
 }
 
-const columns = (now: Date): readonly Column<ServerView>[] => [
+function printMessages(screen: Screen, title: string, messages: readonly string[]): void {
+  if (messages.length === 0) return
+  screen.print(`\n${title}\n`)
+  for (const line of messages) screen.print(`  ${visibleLine(line)}\n`)
+}
+
+/** One instance of a server. */
+type ServerRow = Pick<ServerView, 'id' | 'kind' | 'state' | 'restarts' | 'since' | 'reason' | 'health'> & {
+  readonly tools: number | undefined
+}
+
+function toRows(server: ServerView): readonly ServerRow[] {
+  const { id, kind, counterpart } = server
+  if (counterpart === undefined) return [server]
+  const reason = counterpart.reason ?? describeDrift(counterpart)
+  // Tools are listed by the normal instance.
+  return [server, { ...counterpart, id: isolatedName(id), kind, tools: undefined, ...(reason && { reason }) }]
+}
+
+type CounterpartView = NonNullable<ServerView['counterpart']>
+
+/** How its tools differ from those that are listed. */
+function describeDrift({ missing, differing }: CounterpartView): string | undefined {
+  const parts = [
+    ...(missing.length > 0 ? [`does not offer ${missing.join(', ')}`] : []),
+    ...(differing.length > 0 ? [`has other definitions of ${differing.join(', ')}`] : []),
+  ]
+  return parts.length > 0 ? parts.join('; ') : undefined
+}
+
+const columns = (now: Date): readonly Column<ServerRow>[] => [
   { title: 'NAME', value: ({ id }) => id },
   { title: 'KIND', value: ({ kind }) => kind },
   { title: 'STATE', value: ({ state }) => state, paint: ({ state }, style) => stateColor(state, style) },
@@ -85,6 +115,7 @@ function details(server: ServerView, now: Date): readonly (readonly [string, str
     ['protocol', server.era],
     ['callers', callersText(server)],
     ['process', server.pid === undefined ? undefined : String(server.pid)],
+    ...isolatedDetails(server, now),
     ['own connections', server.ownConnections && `${server.ownConnections.count}, for callers that do not share one`],
     ['offers', `${server.tools} tools, ${server.resources} resources, ${server.prompts} prompts`],
     ['left out', server.leftOut.length === 0 ? undefined : server.leftOut.map(leftOutText).join('\n')],
@@ -92,6 +123,7 @@ function details(server: ServerView, now: Date): readonly (readonly [string, str
     ['command', config.command && visibleLine([config.command, ...(config.args ?? [])].join(' '))],
     ['folder', config.cwd && visibleLine(config.cwd)],
     ['url', config.url && visibleLine(config.url)],
+    ['url_isolated', config.urlIsolated && visibleLine(config.urlIsolated)],
     ['env', list(config.env)],
     ['headers', list(config.headers)],
     ['only tools', list(config.includeTools)],
@@ -106,6 +138,19 @@ function callersText({ takesCallers, config }: ServerView): string | undefined {
   return takesCallers
     ? 'named to it with each request (identity: forward)'
     : 'not named to it: it has identity: forward, but does not declare the capability sallyport/caller'
+}
+
+function isolatedDetails({ counterpart }: ServerView, now: Date): readonly (readonly [string, string | undefined])[] {
+  if (counterpart === undefined) return []
+  const { state, since, reason, health, retryAt, restarts } = counterpart
+  const drift = describeDrift(counterpart)
+  return [
+    ['isolated instance', `${state}, since ${formatTimeAgo(new Date(since), now)}, ${restarts} restarts`],
+    ['its reason', reason && visibleLine(reason)],
+    ['its health', health && healthText(health, now)],
+    ['its next attempt', retryAt === undefined ? undefined : new Date(retryAt).toISOString()],
+    ['its tools', drift && visibleLine(drift)],
+  ]
 }
 
 function healthText({ isHealthy, since, reason }: NonNullable<ServerView['health']>, now: Date): string {

@@ -10,6 +10,9 @@ const SETTLE_PAUSE_MS = 50
 export async function waitForServers(client: GatewayClient, signal: AbortSignal): Promise<readonly ServerView[]> {
   for (const until = performance.now() + SETTLE_TIMEOUT_MS; ; await delay(SETTLE_PAUSE_MS, undefined, { signal })) {
     const servers = await client.servers(signal)
-    if (performance.now() > until || !servers.some(({ state }) => state === 'starting')) return servers
+    const isStarting = servers.some(
+      ({ state, counterpart }) => state === 'starting' || counterpart?.state === 'starting',
+    )
+    if (performance.now() > until || !isStarting) return servers
   }
 }

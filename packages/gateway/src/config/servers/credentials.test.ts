@@ -37,7 +37,7 @@ it('headers, variables and parameters with secret names contain credentials, whe
     fromVariables: new Map([['DB', 'postgres://ann:p%40ssw0rd1@db.example/x']]),
     headers: { Authorization: `Basic ${basic}`, 'X-Api-Key': 'written-out', Accept: 'text/html, text/plain' },
     env: { TOKEN: 'in-the-file', DEBUG: 'everything' },
-    url: 'https://host.example/mcp?access_token=in-the-address&page=1',
+    urls: ['https://host.example/mcp?access_token=in-the-address&page=1'],
   }
   expect(new Set(findCredentials(given))).toEqual(
     new Set([

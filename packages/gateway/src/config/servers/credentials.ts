@@ -16,7 +16,7 @@ export interface ConfiguredValues {
   readonly fromVariables: ReadonlyMap<string, string>
   readonly headers?: Readonly<Record<string, string>> | undefined
   readonly env?: Readonly<Record<string, string>> | undefined
-  readonly url?: string | undefined
+  readonly urls?: readonly string[] | undefined
 }
 
 /**
@@ -24,9 +24,14 @@ export interface ConfiguredValues {
  * A value from a variable is a credential unless its name or its content shows that it is something else. A header, an
  * environment variable or a query parameter is a credential if its name says so.
  */
-export function findCredentials({ fromVariables, headers = {}, env = {}, url }: ConfiguredValues): readonly string[] {
+export function findCredentials({
+  fromVariables,
+  headers = {},
+  env = {},
+  urls = [],
+}: ConfiguredValues): readonly string[] {
   const variables = [...fromVariables].filter(([name, value]) => !isNotSecret(name, value)).map(([, value]) => value)
-  const named = [...Object.entries(headers), ...Object.entries(env), ...listQueryParameters(url)]
+  const named = [...Object.entries(headers), ...Object.entries(env), ...urls.flatMap(listQueryParameters)]
     .filter(([name]) => isSecretFieldName(name))
     .map(([, value]) => value)
   const sent = Object.entries(headers).flatMap(([name, value]) =>
@@ -49,8 +54,8 @@ function isPlainUrl(value: string): boolean {
   return password === '' && search === ''
 }
 
-const listQueryParameters = (url: string | undefined): readonly (readonly [string, string])[] =>
-  url !== undefined && URL.canParse(url) ? [...new URL(url).searchParams] : []
+const listQueryParameters = (url: string): readonly (readonly [string, string])[] =>
+  URL.canParse(url) ? [...new URL(url).searchParams] : []
 
 /** The part after the scheme, and for `Basic` also the password. */
 function parseAuthorization(header: string): readonly string[] {
@@ -77,9 +82,13 @@ function decode(text: string): string {
 
 /** Values that must never be shown, also not in the server's own output, which may repeat what it received. */
 export function collectSecrets(config: ServerConfig): readonly string[] {
-  const given =
-    'command' in config ? Object.values(config.env) : [...Object.values(config.headers), ...listQueryValues(config.url)]
-  return listSecretForms([...config.fromVariables, ...given])
+  return listSecretForms([...config.fromVariables, ...listGivenValues(config)])
+}
+
+function listGivenValues(config: ServerConfig): readonly string[] {
+  if ('command' in config) return Object.values(config.env)
+  const { headers, url, urlIsolated = '' } = config
+  return [...Object.values(headers), ...listQueryValues(url), ...listQueryValues(urlIsolated)]
 }
 
 /** API keys are sometimes sent in the query. */

@@ -3,6 +3,7 @@ import { type EntrySource, readCommonSettings, readEitherKey, readProgram } from
 import type { DockerGatewayConfig } from '../settings.ts'
 import type { DockerGatewayEntry } from './docker-gateway-schema.ts'
 import type { DockerVariables } from './docker-variables.ts'
+import { hasStrayCounterpart } from './server-entry.ts'
 
 /** The id of the server that MCP_GATEWAY_ENABLED adds. */
 export const DOCKER_ID = 'docker'
@@ -15,6 +16,7 @@ type Source = EntrySource<DockerGatewayEntry>
 /** Reads an entry with `type: docker-gateway`. Variables fill in missing keys. If it is invalid, it logs its problems and returns `undefined`. */
 export function readDockerGateway(source: Source, variables: DockerVariables): DockerGatewayConfig | undefined {
   const { entry } = source
+  if (hasStrayCounterpart(source)) return undefined
   const command = readCommand(source) ?? variables.command ?? DOCKER_GATEWAY_COMMAND
   const program = readProgram(source, command)
   if (program === undefined) return undefined

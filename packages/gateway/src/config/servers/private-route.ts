@@ -7,8 +7,10 @@ const USUAL_PORTS = ['80', '443']
 export type PrivateRoute = 'isolated-instance' | 'allowed-host'
 
 /** `undefined`: calls of the server may send data anywhere. */
-export const findPrivateRoute = (server: ServerConfig | undefined, labels: LabelSettings): PrivateRoute | undefined =>
-  isAllowedHost(server, labels) ? 'allowed-host' : undefined
+export function findPrivateRoute(server: ServerConfig | undefined, labels: LabelSettings): PrivateRoute | undefined {
+  if (server !== undefined && 'urlIsolated' in server && server.urlIsolated !== undefined) return 'isolated-instance'
+  return isAllowedHost(server, labels) ? 'allowed-host' : undefined
+}
 
 /** Whether the host of a remote server may be reached with CONFIDENTIAL data: `sandbox.proxied.allow` lists it. */
 function isAllowedHost(server: ServerConfig | undefined, { allow }: Pick<LabelSettings, 'allow'>): boolean {

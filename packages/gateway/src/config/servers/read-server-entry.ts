@@ -89,8 +89,8 @@ function readSource<Entry extends CommonEntry>(
 
 /** Reads the keys of all kinds of servers, whichever kind this one is. */
 function collectValues(entry: CommonEntry): Omit<ConfiguredValues, 'fromVariables'> {
-  const { headers, env, environment, url, httpUrl } = entry as CommonEntry & Partial<ServerEntry>
-  return { headers, env: env ?? environment, url: url ?? httpUrl }
+  const { headers, env, environment, url, httpUrl, urlIsolated } = entry as CommonEntry & Partial<ServerEntry>
+  return { headers, env: env ?? environment, urls: [url ?? httpUrl, urlIsolated].filter((one) => one !== undefined) }
 }
 
 /** Keys whose values may be secret even if they are written in the file. */
@@ -108,6 +108,7 @@ const SECRET_KEYS: ReadonlySet<PathStep> = new Set([
   'otlp',
   'secret',
   'url',
+  'urlIsolated',
 ])
 
 /** Returns the typed value. If it is invalid, it logs every problem with its location and returns `undefined`. */

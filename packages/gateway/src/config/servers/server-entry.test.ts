@@ -146,6 +146,50 @@ describe('a server that is reached by its URL', () => {
   })
 })
 
+describe(`the isolated instance of a server (${promise('SEN-15')})`, () => {
+  const URLS = 'url: "http://data/mcp", url_isolated: "http://data-iso/mcp?key=${KEY}"'
+
+  it('has an address, in either spelling', async () => {
+    for (const key of ['url_isolated', 'urlIsolated']) {
+      const server = await serverOf(`url: "http://data/mcp", ${key}: "http://data-iso/mcp", type: sse`)
+      expect(server).toMatchObject({ kind: 'sse', url: 'http://data/mcp', urlIsolated: 'http://data-iso/mcp' })
+    }
+    expect(await serverOf('url: "http://data/mcp"')).not.toHaveProperty('urlIsolated')
+  })
+
+  it('can have a secret in its address, which is never shown', async () => {
+    const { settings } = await loadConfig(`mcp_servers: {a: {${URLS}}}`, { KEY: 'key-of-the-instance' })
+    const [server] = settings.servers as [ServerConfig]
+    expect(server.credentials).toEqual(['key-of-the-instance'])
+    expect(collectSecrets(server)).toContain('key-of-the-instance')
+    const written = await serverOf('url: "http://data/mcp", url_isolated: "http://data-iso/mcp?api_key=written-out"')
+    expect(written?.credentials).toEqual(['written-out'])
+    expect(collectSecrets(written as ServerConfig)).toEqual(['written-out'])
+  })
+
+  it.each([
+    ['url: "http://a/mcp", url_isolated: nowhere', 'got something that is not a valid URL.'],
+    ['url: "http://a/mcp", url_isolated: "ftp://a/"', 'got another scheme than http(s).'],
+    ['url: "http://a/mcp", url_isolated: 7', 'expected an address such as "https://host/mcp"; got a number.'],
+    ['url: "http://a/mcp", url_isolated: "http://A:80/mcp"', 'expected another address than that of "url"'],
+    ['command: x, url_isolated: "http://a/mcp"', 'expected "url" beside it: both are addresses of one server'],
+    ['url_isolated: "http://a/mcp"', 'remove this key.'],
+    ['type: docker-gateway, url_isolated: "http://a/mcp"', 'expected "url" beside it'],
+  ])('is refused: %s', async (entry, problem) => {
+    const problems = await problemsOf(entry)
+    expect(problems).toHaveLength(1)
+    expect(problems[0]).toMatch(/^config\.yaml:1:\d+ mcp_servers\.a\.url_isolated: /)
+    expect(problems[0]).toContain(problem)
+  })
+
+  it('keeps its server from starting if its key is misspelt', async () => {
+    expect(await serverOf('url: "http://a/mcp", url_isolate: "http://b/mcp"')).toMatchObject({
+      enabled: false,
+      heldBack: expect.stringContaining('url_isolated'),
+    })
+  })
+})
+
 describe('the name of a server', () => {
   it('becomes an id if possible, and is preserved as the title if it had to change', async () => {
     const { settings } = await loadConfig(
@@ -242,6 +286,10 @@ describe(`a server that is told who calls (${promise('SEN-19')})`, () => {
     [
       'url: "http://db.example:8000/mcp", identity: forward',
       'expected a url with https, a url on loopback, or a secret',
+    ],
+    [
+      'url: "http://127.0.0.1:8000/mcp", url_isolated: "http://data-iso:8000/mcp", identity: forward',
+      'expected a url with https',
     ],
     ['type: docker-gateway, identity: forward', 'a Docker MCP Gateway cannot pass on who calls.'],
   ])('is refused if it is not clear or not safe: %s', async (entry, problem) => {

@@ -3,6 +3,7 @@ import type { ServerEntry } from '../reading/config-schema.ts'
 import { type EntrySource, readCommonSettings, readEitherKey, readProgram } from '../reading/entry-source.ts'
 import type { HttpServerConfig, ServerConfig, StdioServerConfig } from '../settings.ts'
 import { readHeaders, readUrl } from './server-address.ts'
+import type { CommonEntry } from './server-keys.ts'
 
 type Source = EntrySource<ServerEntry>
 
@@ -17,6 +18,7 @@ export function readServer(source: Source): ServerConfig | undefined {
     return undefined
   }
   const url = readEitherKey(source, ['url', 'httpUrl'])
+  if (url === undefined && hasStrayCounterpart(source)) return undefined
   const wantsUrl = entry.type === undefined ? url !== undefined : !isLocal(entry.type)
   if (url !== undefined && entry.command !== undefined) {
     log.error(node, 'expected "command" (a program to start) or "url" (a server to connect to); got both.')
@@ -25,6 +27,16 @@ export function readServer(source: Source): ServerConfig | undefined {
   if (wantsUrl) return url === undefined ? reportMissing(source, 'url') : readHttpServer(source, url)
   if (entry.command === undefined) return reportMissing(source, 'command')
   return readStdioServer(source, entry.command)
+}
+
+/** Reports an `url_isolated` without the `url` that it belongs to. */
+export function hasStrayCounterpart({ entry, node, log }: EntrySource<CommonEntry>): boolean {
+  if (entry.urlIsolated === undefined) return false
+  log.error(
+    node.children.get('urlIsolated') ?? node,
+    'expected "url" beside it: both are addresses of one server, and this one is its instance without a network. Run both instances and write both addresses, or remove this key.',
+  )
+  return true
 }
 
 const isLocal = (type: string): boolean => type === 'stdio' || type === 'local'
@@ -49,17 +61,19 @@ function readStdioServer(source: Source, command: string | readonly string[]): S
 function readHttpServer(source: Source, address: string): HttpServerConfig | undefined {
   const { entry, node, log } = source
   const at = node.children.get('url') ?? node.children.get('httpUrl') ?? node
+  const urlIsolated = readCounterpart(source, address)
   warnIgnored(source, ['args', 'env', 'environment', 'cwd', 'per'], 'a server that is reached by its URL')
   const url = at.origin === 'unresolved' ? address : readUrl(address, at, log)
   if (url === undefined) return undefined
   if (entry.type === undefined && /\/sse\/?$/.test(url.replace(/[?#].*$/, ''))) {
     log.warn(at, 'this looks like a server of the older SSE transport. If it does not connect, add "type: sse".')
   }
-  checkChannel(source, url)
+  for (const each of urlIsolated === undefined ? [url] : [url, urlIsolated]) checkChannel(source, each)
   return {
     ...readCommonSettings(source),
     kind: entry.type === 'sse' ? 'sse' : 'http',
     url,
+    ...(urlIsolated !== undefined && { urlIsolated }),
     headers: readHeaders(entry.headers ?? {}, node.children.get('headers') ?? node, log),
   }
 }
@@ -73,6 +87,14 @@ function checkChannel({ entry, node, credentials, log }: Source, address: string
     node.children.get('identity') ?? node,
     'expected a url with https, a url on loopback, or a secret in "headers": otherwise any program on the way could use the tokens that name the caller.',
   )
+}
+
+function readCounterpart({ entry: { urlIsolated }, node, log }: Source, address: string): string | undefined {
+  const at = node.children.get('urlIsolated') ?? node
+  if (urlIsolated === undefined || at.origin === 'unresolved') return urlIsolated
+  const url = readUrl(urlIsolated, at, log)
+  if (url === undefined || !URL.canParse(address) || new URL(address).href !== new URL(url).href) return url
+  log.error(at, 'expected another address than that of "url": this is the instance that cannot reach the network.')
 }
 
 function warnIgnored({ node, log }: Source, keys: readonly string[], what: string): void {

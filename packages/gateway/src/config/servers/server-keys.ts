@@ -16,15 +16,7 @@ import {
 } from '../reading/value-schemas.ts'
 
 /** Keys of a server that ask for a protection which this version does not provide. */
-export const NOT_ENFORCED_SERVER_KEYS = [
-  'clientApproval',
-  'detect',
-  'image',
-  'mounts',
-  'network',
-  'sandbox',
-  'urlIsolated',
-] as const
+export const NOT_ENFORCED_SERVER_KEYS = ['clientApproval', 'detect', 'image', 'mounts', 'network', 'sandbox'] as const
 
 const UNCHECKED_SERVER_KEYS = [
   ...NOT_ENFORCED_SERVER_KEYS,
@@ -49,6 +41,7 @@ export const RESTRICTING_SERVER_KEYS = [
   'isolatedTools',
   'sensitivePaths',
   'sensitivity',
+  'urlIsolated',
 ] as const
 
 const INCLUDE = 'Did you mean "includeTools"?'
@@ -111,6 +104,7 @@ export const COMMON_KEYS = {
   sensitivity: optional(oneOfAnyCase(SENSITIVITIES)),
   sensitivePaths: optional(stringList('a list of path patterns, such as ["/srv/hr/**"]')),
   identity: optional(oneOf(['forward'])),
+  urlIsolated: optional(nonEmptyString('an address such as "https://host/mcp"')),
   ...unchecked(UNCHECKED_SERVER_KEYS),
 } as const
 

@@ -49,6 +49,8 @@ export interface SessionLabelsOptions {
   readonly records: LabelRecords
   /** Resolves when the event is on disk. */
   readonly record: (event: SallyportEvent) => Promise<void>
+  /** A session has a higher sensitivity than before. */
+  readonly onRaised?: (() => void) | undefined
   readonly onWarning: (text: string) => void
 }
 
@@ -135,6 +137,7 @@ export class SessionLabels {
     if (!(holder instanceof LabelledSession)) return undefined
     const { from, added } = holder.raise(raise.datasets)
     if (added.length > 0) holder.store(this.#store(holder, added, { from, raise }))
+    if (holder.current.sensitivity !== from.sensitivity) this.#options.onRaised?.()
     return this.settle(holder)
   }
 

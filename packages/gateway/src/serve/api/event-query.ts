@@ -19,6 +19,7 @@ const KNOWN_TYPES: Readonly<Record<EventType, true>> = {
   UPSTREAM_LOST: true,
   UPSTREAM_NEEDS_LOGIN: true,
   UPSTREAM_RESTARTED: true,
+  COUNTERPART_DRIFTED: true,
   TOOLS_DISCOVERED: true,
   CONFIG_RELOADED: true,
   CONFIG_REJECTED: true,

@@ -1,22 +1,42 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import { didYouMean, maskSecrets, SallyportError } from '@sallyport/core'
-import type { Catalog } from '../../catalog/catalog.ts'
+import { type Catalog, findCounterpartDrift } from '../../catalog/catalog.ts'
 import { collectSecrets } from '../../config/config.ts'
-import type { Upstream, UpstreamConfig } from '../../upstream/upstream.ts'
+import type { Counterpart, ServerCatalog, Upstream, UpstreamConfig, UpstreamStatus } from '../../upstream/upstream.ts'
 import type { AdminContext } from '../admin/admin-context.ts'
 import { strictInput } from './invalid-input.ts'
 import { createRoutes, jsonResponse, PROBLEM_RESPONSES } from './routes.ts'
+
+/** The state of one instance of a server. */
+const stateFields = {
+  state: z.enum(['disabled', 'stopped', 'starting', 'ready', 'restarting', 'broken', 'needs-login', 'closed']),
+  since: z.number().openapi({ description: 'Milliseconds since 1970.' }),
+  reason: z.string().optional().openapi({ description: 'Why it is not ready.' }),
+  retryAt: z.number().optional().openapi({ description: 'Time of the next attempt, in the same format as `since`.' }),
+  restarts: z.number().int(),
+  era: z.string().optional(),
+  messages: z
+    .array(z.string())
+    .openapi({ description: 'The last messages of the server, and of the gateway about it.' }),
+  health: z
+    .object({
+      isHealthy: z.boolean(),
+      since: z.number().openapi({ description: 'Time of the last change, in the same format as `since`.' }),
+      checkedAt: z.number(),
+      reason: z.string().optional(),
+    })
+    .optional()
+    .openapi({ description: 'Result of its health checks; missing before the first one, or if there are none.' }),
+  dropped: z
+    .record(z.string(), z.number().int())
+    .openapi({ description: 'How many of its messages were not passed on, by reason.' }),
+}
 
 const serverSchema = z
   .object({
     id: z.string(),
     kind: z.enum(['stdio', 'http', 'sse', 'docker-gateway', 'built-in']),
-    state: z.enum(['disabled', 'stopped', 'starting', 'ready', 'restarting', 'broken', 'needs-login', 'closed']),
-    since: z.number().openapi({ description: 'Milliseconds since 1970.' }),
-    reason: z.string().optional().openapi({ description: 'Why it is not ready.' }),
-    retryAt: z.number().optional().openapi({ description: 'Time of the next attempt, in the same format as `since`.' }),
-    restarts: z.number().int(),
-    era: z.string().optional(),
+    ...stateFields,
     pid: z.number().int().optional(),
     ownConnections: z
       .object({ count: z.number().int(), pids: z.array(z.number().int()) })
@@ -25,21 +45,14 @@ const serverSchema = z
         description:
           'For a server that is not shared by all clients: how many have their own connection, and the latest processes.',
       }),
-    messages: z
-      .array(z.string())
-      .openapi({ description: 'The last messages of the server, and of the gateway about it.' }),
-    health: z
+    counterpart: z
       .object({
-        isHealthy: z.boolean(),
-        since: z.number().openapi({ description: 'Time of the last change, in the same format as `since`.' }),
-        checkedAt: z.number(),
-        reason: z.string().optional(),
+        ...stateFields,
+        missing: z.array(z.string()).openapi({ description: 'Tools that it does not offer.' }),
+        differing: z.array(z.string()).openapi({ description: 'Tools that it defines differently.' }),
       })
       .optional()
-      .openapi({ description: 'Result of its health checks; missing before the first one, or if there are none.' }),
-    dropped: z
-      .record(z.string(), z.number().int())
-      .openapi({ description: 'How many of its messages were not passed on, by reason.' }),
+      .openapi({ description: 'Its isolated instance, which gets the calls of sessions with private data.' }),
     takesCallers: z.boolean().optional().openapi({
       description:
         'With `identity: forward`: whether it declares that it takes caller tokens. Without that it gets none.',
@@ -58,6 +71,7 @@ const serverSchema = z
         cwd: z.string().optional(),
         per: z.enum(['gateway', 'session']).optional(),
         url: z.string().optional().openapi({ description: 'Without user, password and query.' }),
+        urlIsolated: z.string().optional().openapi({ description: 'The address of its isolated instance.' }),
         env: z.array(z.string()).optional().openapi({ description: 'Only the names.' }),
         headers: z.array(z.string()).optional().openapi({ description: 'Only the names.' }),
         includeTools: z.array(z.string()).optional(),
@@ -71,13 +85,27 @@ const serverSchema = z
 export type ServerView = z.infer<typeof serverSchema>
 
 function serverView(upstream: Upstream, catalog: Catalog): ServerView {
-  const { reason, retryAt, era, pid, takesCallers, ownConnections, messages, dropped, health, ...status } =
-    upstream.status()
-  const serverCatalog = catalog.serverCatalog(status.id)
+  const status = upstream.status()
+  const { id, kind, pid, takesCallers, ownConnections } = status
+  const listed = catalog.serverCatalog(id)
+  const counterpart = upstream.counterpart && counterpartView(upstream.counterpart, listed)
   return {
-    ...status,
-    ...withoutUndefined({ reason, retryAt, era, pid, takesCallers }),
+    ...{ id, kind },
+    ...stateView(status),
+    ...withoutUndefined({ pid, takesCallers, counterpart }),
     ...(ownConnections && { ownConnections: { ...ownConnections, pids: [...ownConnections.pids] } }),
+    tools: listed?.tools.length ?? 0,
+    resources: (listed?.resources.length ?? 0) + (listed?.resourceTemplates.length ?? 0),
+    prompts: listed?.prompts.length ?? 0,
+    leftOut: listed?.leftOut.map(({ name, reason }) => ({ name, reason })) ?? [],
+    config: configView(upstream.config),
+  }
+}
+
+function stateView({ state, since, reason, retryAt, restarts, era, messages, health, dropped }: UpstreamStatus) {
+  return {
+    ...{ state, since, restarts },
+    ...withoutUndefined({ reason, retryAt, era }),
     messages: [...messages],
     dropped: withoutUndefined(dropped),
     ...(health && {
@@ -88,12 +116,16 @@ function serverView(upstream: Upstream, catalog: Catalog): ServerView {
         checkedAt: health.checkedAt,
       },
     }),
-    tools: serverCatalog?.tools.length ?? 0,
-    resources: (serverCatalog?.resources.length ?? 0) + (serverCatalog?.resourceTemplates.length ?? 0),
-    prompts: serverCatalog?.prompts.length ?? 0,
-    leftOut: serverCatalog?.leftOut.map(({ name, reason: why }) => ({ name, reason: why })) ?? [],
-    config: configView(upstream.config),
   }
+}
+
+/** Names that are shown of a list: the rest is as wrong. */
+const MAX_NAMES = 100
+
+function counterpartView({ status, catalog }: Counterpart, listed: ServerCatalog | undefined) {
+  const drift = listed && catalog && findCounterpartDrift(listed, catalog)
+  const [missing, differing] = [drift?.missing ?? [], drift?.differing ?? []]
+  return { ...stateView(status()), missing: missing.slice(0, MAX_NAMES), differing: differing.slice(0, MAX_NAMES) }
 }
 
 /** Shows only what is listed here: a new setting stays hidden until somebody decides that it is not secret. */
@@ -112,7 +144,14 @@ function addressView(config: UpstreamConfig): Partial<ServerView['config']> {
   if (config.kind === 'built-in') return {}
   const secrets = collectSecrets(config)
   const mask = (text: string): string => maskSecrets(text, secrets)
-  if (!('command' in config)) return { url: mask(redactUrl(config.url)), headers: Object.keys(config.headers) }
+  if (!('command' in config)) {
+    const { url, urlIsolated, headers } = config
+    return {
+      url: mask(redactUrl(url)),
+      ...(urlIsolated !== undefined && { urlIsolated: mask(redactUrl(urlIsolated)) }),
+      headers: Object.keys(headers),
+    }
+  }
   const { command, args, cwd, env } = config
   return {
     command: mask(command),

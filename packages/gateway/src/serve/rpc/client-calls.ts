@@ -50,8 +50,14 @@ export class ClientCalls {
    * owner is known, nor the tool whose rules apply to the result.
    */
   runForTask(request: ClientRequest, taskId: string): Promise<Reply> | undefined {
-    const offer = this.#tasks.find(request.principal, taskId)
-    return offer && this.run(request, offer, request.params)
+    const task = this.#tasks.find(request.principal, taskId)
+    if (!task) return undefined
+    const { offer, madeBy } = task
+    const { client, cancellation, params } = request
+    const onProgress = createProgressSender(client, params)
+    const call = this.#buildCall(request, { offer, params, client, cancellation, onProgress })
+    const asked = madeBy === undefined ? call : { ...call, taskMadeBy: madeBy }
+    return this.#options.pipeline.run(asked).then((answer) => this.#toReply(request, offer, answer))
   }
 
   /** A modern client answers by repeating its call: questions of a legacy server during the call, and ours before it. */
@@ -86,7 +92,7 @@ export class ClientCalls {
     const { id, method, era } = request
     const relay = { id, method, from: answer.era, to: era, hasWrappedOutput, serverInfo: this.#serverInfo }
     const isTask = answer.frame.envelope.resultType === 'task' || request.params.task !== undefined
-    if (isTask) this.#tasks.remember(request.principal, offer, answer.frame)
+    if (isTask) this.#tasks.remember(request.principal, offer, answer)
     const granted = answer.frame.envelope.result !== undefined
     return { message: relayedMessage(answer.frame, relay), status: relayedStatus(answer.frame, request.era), granted }
   }

@@ -10,7 +10,7 @@ const offerOf = (server: string): Offer => ({
   ...{ original: {}, definition: {}, isMcp: true },
 })
 const [HERE, THERE] = [offerOf('here'), offerOf('there')]
-const answer = (result: object) => toTestFrame(JSON.stringify({ jsonrpc: '2.0', id: 1, result }))
+const answer = (result: object) => ({ frame: toTestFrame(JSON.stringify({ jsonrpc: '2.0', id: 1, result })) })
 
 describe(`${promise('GW-17')} a task`, () => {
   it.each([
@@ -19,7 +19,7 @@ describe(`${promise('GW-17')} a task`, () => {
   ])('of the %s era is found only by the caller that created it', (_era, result) => {
     const tasks = new TaskOwners()
     tasks.remember(ANN, HERE, answer(result))
-    expect(tasks.find(ANN, 't1')).toBe(HERE)
+    expect(tasks.find(ANN, 't1')?.offer).toBe(HERE)
     expect(tasks.find(BEN, 't1')).toBeUndefined()
     expect(tasks.find(ANN, 't2')).toBeUndefined()
   })
@@ -28,12 +28,12 @@ describe(`${promise('GW-17')} a task`, () => {
     const tasks = new TaskOwners()
     tasks.remember(ANN, HERE, answer({ taskId: 't1' }))
     tasks.remember(BEN, THERE, answer({ taskId: 't1' }))
-    expect([tasks.find(ANN, 't1'), tasks.find(BEN, 't1')]).toEqual([HERE, THERE])
+    expect([tasks.find(ANN, 't1')?.offer, tasks.find(BEN, 't1')?.offer]).toEqual([HERE, THERE])
   })
 
   it('is forgotten after thousands of newer tasks', () => {
     const tasks = new TaskOwners()
     for (let id = 0; id <= 10_000; id++) tasks.remember(ANN, HERE, answer({ taskId: String(id) }))
-    expect(['0', '1', '10000'].map((id) => tasks.find(ANN, id))).toEqual([undefined, HERE, HERE])
+    expect(['0', '1', '10000'].map((id) => tasks.find(ANN, id)?.offer)).toEqual([undefined, HERE, HERE])
   })
 })

@@ -1,4 +1,4 @@
-import { isJsonObject, type Principal, toOwnerKey } from '@sallyport/core'
+import { isJsonObject, type Principal, type ServerInstance, toOwnerKey } from '@sallyport/core'
 import type { Offer } from '../../catalog/catalog.ts'
 import { type Frame, parseFrame } from '../../upstream/upstream.ts'
 
@@ -11,6 +11,13 @@ const MAX_ANSWER_BYTES = 1_000_000
 interface OwnedTask {
   readonly owner: string
   readonly offer: Offer
+  /** For a server with two instances. */
+  readonly madeBy: ServerInstance | undefined
+}
+
+interface TaskAnswer {
+  readonly frame: Frame
+  readonly instance?: ServerInstance | undefined
 }
 
 /** Which tool created a task, and for whom: later requests about the task go to its server, and the tool's rules apply. */
@@ -19,7 +26,7 @@ export class TaskOwners {
   readonly #tasks = new Map<string, readonly OwnedTask[]>()
 
   /** Stores the task of an answer, if the answer has one. */
-  remember(principal: Principal, offer: Offer, frame: Frame): void {
+  remember(principal: Principal, offer: Offer, { frame, instance }: TaskAnswer): void {
     if (frame.envelope.bytes > MAX_ANSWER_BYTES) return
     const { result } = parseFrame(frame)
     if (!isJsonObject(result)) return
@@ -29,11 +36,11 @@ export class TaskOwners {
     const others = (this.#tasks.get(taskId) ?? []).filter((task) => task.owner !== owner)
     const [oldest] = this.#tasks.keys()
     if (this.#tasks.size >= MAX_TASKS && oldest !== undefined && !this.#tasks.has(taskId)) this.#tasks.delete(oldest)
-    this.#tasks.set(taskId, [...others, { owner, offer }])
+    this.#tasks.set(taskId, [...others, { owner, offer, madeBy: instance }])
   }
 
-  find(principal: Principal, taskId: string): Offer | undefined {
+  find(principal: Principal, taskId: string): Pick<OwnedTask, 'offer' | 'madeBy'> | undefined {
     const owner = toOwnerKey(principal)
-    return this.#tasks.get(taskId)?.find((task) => task.owner === owner)?.offer
+    return this.#tasks.get(taskId)?.find((task) => task.owner === owner)
   }
 }

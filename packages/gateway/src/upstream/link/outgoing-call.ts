@@ -1,4 +1,4 @@
-import type { Cancellation, JsonObject } from '@sallyport/core'
+import type { Cancellation, JsonObject, SallyportError, ServerInstance } from '@sallyport/core'
 import type { AskClient, Client } from '../client.ts'
 import type { Permit } from '../permit.ts'
 import type { ResourceSubscription } from '../resource-subscription.ts'
@@ -10,6 +10,18 @@ export interface CallLimit {
   readonly timeout: number
   /** Where the limit is configured, for the error message. */
   readonly setBy: string
+}
+
+/** Which instance of a server gets a call, if the server has an isolated one. */
+export interface CallRoute {
+  /** Whether the session of the call has private data: then only the isolated instance may get it. It never changes back. */
+  readonly isPrivate: boolean
+  /** The instance that made the task which the call is about. */
+  readonly madeBy?: ServerInstance | undefined
+  /** Why the isolated instance must not get it; `undefined` if it may. */
+  findRefusal(): SallyportError | undefined
+  /** This instance gets the call, unless the session becomes private before it is sent. */
+  choose(instance: ServerInstance): void
 }
 
 /** One request to a server: the same object from the pipeline down to the transport. */
@@ -53,6 +65,8 @@ export interface OutgoingCall {
   readonly isResent?: boolean | undefined
   /** For `resources/subscribe`: the subscriber, and its lifetime. */
   readonly subscription?: ResourceSubscription | undefined
+  /** For a server with an isolated instance. */
+  readonly route?: CallRoute | undefined
   /** Called with the id of the request: messages of the server refer to it. */
   readonly onSent?: ((id: number) => void) | undefined
 }
