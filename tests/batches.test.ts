@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createLocalEverything, type EverythingServer } from './everything-server.ts'
@@ -48,9 +47,18 @@ describe(`batches (${promise('GW-16')}, ${promise('GW-21')})`, () => {
     onTestFinished(() => endProcess(window.child))
     const lines = createInterface({ input: window.child.stdout as NodeJS.ReadableStream })
     const send = async (body: unknown): Promise<Message> => {
-      const line = once(lines, 'line')
+      const answered = new Promise<Message>((resolve) => {
+        const onLine = (line: string): void => {
+          const message = JSON.parse(line) as Message
+          // The lists may have changed meanwhile.
+          if (message.method !== undefined) return
+          lines.off('line', onLine)
+          resolve(message)
+        }
+        lines.on('line', onLine)
+      })
       window.child.stdin?.write(`${JSON.stringify(body)}\n`)
-      return JSON.parse(String((await line)[0]))
+      return answered
     }
     await send(initialize(version))
     return { send }

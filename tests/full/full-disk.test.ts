@@ -73,7 +73,7 @@ const limited = (bytes: number): readonly string[] => ['sh', '-c', `ulimit -S -f
 describe(`${promise('GOV-27')} a gateway that cannot record`, () => {
   it('refuses calls without running them, keeps running, and works again when there is room', async () => {
     const at = place()
-    const [program = '', ...args] = [...limited(65_536), process.execPath, MAIN, 'serve', '--no-auth', '--json']
+    const [program = '', ...args] = [...limited(131_072), process.execPath, MAIN, 'serve', '--no-auth', '--json']
     const where = ['--port', '0', '--home', at.home, '--state', at.state]
     const child = spawn(program, [...args, ...where], { stdio: ['ignore', 'pipe', 'pipe'] })
     undo.push(() => endProcess(child))

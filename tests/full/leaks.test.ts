@@ -187,7 +187,8 @@ describe('a gateway that stops', () => {
     await stopped
     const types = gateway.records().map(({ type }) => type)
     expect(types.filter((type) => type === 'TOOL_CALL_FAILED')).toHaveLength(answers.length)
-    expect(types.at(-1)).toBe('GATEWAY_STOPPED')
+    // A window whose gateway has ended may start the next one.
+    expect(types.indexOf('GATEWAY_STOPPED')).toBeGreaterThan(types.lastIndexOf('TOOL_CALL_FAILED'))
   })
 })
 

@@ -26,13 +26,12 @@ test(`a rejected promise that a handler did not await does not end a server over
   const child = spawn(process.execPath, ['--input-type=module', '-e', SERVER], { cwd: PACKAGE, stdio: 'pipe' })
   onTestFinished(() => void child.kill())
   const lines: string[] = []
-  const reader = createInterface({ input: child.stderr })
+  const reader = createInterface({ input: child.stderr }).on('line', (text) => lines.push(text))
   const line = async (start: string): Promise<string> => {
     for (;;) {
       const found = lines.find((text) => text.startsWith(start))
       if (found !== undefined) return found
-      const [next] = await once(reader, 'line')
-      lines.push(String(next))
+      await once(reader, 'line')
     }
   }
   const url = (await line('URL ')).slice(4)
