@@ -34,7 +34,7 @@ export const LEVELS = [
  */
 const TAKES = {
   config: ['yaml'],
-  store: ['@sallyport/kit/identity', '@sallyport/kit/labels'],
+  store: ['@sallyport/kit/labels'],
   telemetry: ['@opentelemetry/*'],
   upstream: ['@sallyport/kit', ...doors(`${GATEWAY}/upstream`, ['stdio', 'http', 'docker', 'processes', 'built-in'])],
   agents: ['jsonc-parser', 'smol-toml', 'yaml', `${GATEWAY}/agents/*/*.ts`],

@@ -32,7 +32,6 @@ class MemoryLabels implements LabelRecords {
     if (this.failure) throw this.failure
   }
 
-  async remove(): Promise<void> {}
   list = () => []
   remember = () => undefined
 }

@@ -63,7 +63,7 @@ describe('a question of a server', () => {
 
   it(`is not sent to the client of a session that holds private data, nor is its answer sent back (${promise('GW-26')})`, async () => {
     const records = { load: async () => ({ datasets: [] }), raise: async () => {}, settle: async () => {} }
-    const kept = { ...records, remove: async () => {}, list: () => [], remember: () => {} }
+    const kept = { ...records, list: () => [], remember: () => {} }
     const labels = new SessionLabels({ records: kept, record: async () => {}, onWarning: () => {} })
     const { call, answers, log } = createRuledPipeline({}, { labels })
     const raise = async (): Promise<void> => {

@@ -1,9 +1,6 @@
-import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isSensitivity, type Sensitivity } from '@sallyport/core'
-import { ownerFolder } from '@sallyport/kit/identity'
 import { type LabelStore, openLabelStore } from '@sallyport/kit/labels'
-import { syncFolder } from '../disk/disk.ts'
 import type { LabelRecords, SessionOwner, SessionRecord } from './records.ts'
 import type { Sqlite } from './sqlite.ts'
 
@@ -24,11 +21,6 @@ export function openLabelRecords(
     load: (owner) => labels.read(toLabelOwner(owner)),
     raise: (owner, { name, sensitivity }) => raise(labels, owner, { name, sensitivity }),
     settle: (owner) => labels.settle(toLabelOwner(owner)),
-    async remove(owner) {
-      await rm(ownerFolder(folder, owner.user, owner.session), { recursive: true, force: true })
-      syncFolder(state)
-      sessions.drop(owner)
-    },
   }
 }
 
@@ -38,9 +30,9 @@ async function raise(labels: LabelStore, owner: SessionOwner, dataset: { name: s
 
 const toLabelOwner = ({ user, session }: SessionOwner) => ({ userId: user, sessionId: session })
 
-type SessionTable = Pick<LabelRecords, 'list' | 'remember'> & { drop(owner: SessionOwner): void }
+type SessionTable = Pick<LabelRecords, 'list' | 'remember'>
 
-const NO_SESSIONS: SessionTable = { list: () => [], remember: () => undefined, drop: () => undefined }
+const NO_SESSIONS: SessionTable = { list: () => [], remember: () => undefined }
 
 /** So that one caller with ever new session ids cannot fill the disk. The oldest go first; their labels stay. */
 const MAX_SESSIONS = 20_000
@@ -55,7 +47,6 @@ function createSessionTable(database: Sqlite): SessionTable {
   const trim = database.prepare(
     'DELETE FROM sessions WHERE raised < (SELECT raised FROM sessions ORDER BY raised DESC LIMIT 1 OFFSET ?)',
   )
-  const remove = database.prepare('DELETE FROM sessions WHERE user = ? AND session = ?')
   const quietly = <Result>(work: () => Result, otherwise: Result): Result => {
     try {
       return work()
@@ -74,6 +65,5 @@ function createSessionTable(database: Sqlite): SessionTable {
         replace.run(user, session, agent, profile, sensitivity, raised)
         trim.run(MAX_SESSIONS)
       }, undefined),
-    drop: ({ user, session }) => quietly(() => void remove.run(user, session), undefined),
   }
 }

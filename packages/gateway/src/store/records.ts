@@ -116,8 +116,6 @@ export interface LabelRecords {
   raise(owner: SessionOwner, dataset: StoredLabel['datasets'][number]): Promise<void>
   /** Tries once more to store what could not be stored. Rejects if that fails again. */
   settle(owner: SessionOwner): Promise<void>
-  /** Removes the label of a session that has ended and whose data is gone. */
-  remove(owner: SessionOwner): Promise<void>
   /** The sessions that have a label, as far as they are remembered. */
   list(): readonly SessionRecord[]
   remember(session: SessionRecord): void

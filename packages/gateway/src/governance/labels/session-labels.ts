@@ -52,6 +52,8 @@ export interface SessionLabelsOptions {
   /** A session has a higher sensitivity than before. */
   readonly onRaised?: (() => void) | undefined
   readonly onWarning: (text: string) => void
+  /** How many sessions are kept in memory. */
+  readonly maxSessions?: number
 }
 
 type Owner = Pick<Principal, 'user' | 'session' | 'agent' | 'profile'>
@@ -66,15 +68,14 @@ export const PUBLIC_LABEL: SessionLabel = Object.freeze({
   datasets: [],
 })
 
-/** A label of a session that is not in memory any more: nothing that was decided with it is valid. */
-const FORGOTTEN: SessionLabel = Object.freeze({
+const UNKNOWN_LABEL: SessionLabel = Object.freeze({
   sensitivity: HIGHEST_SENSITIVITY,
   isUntrusted: true,
   datasets: [],
-  problem: 'it is being read again',
+  problem: 'it has not been read yet',
 })
 
-/** Sessions in memory. The others are read again when they call. */
+/** Sessions in memory. The others are read again when they call, unless somebody still holds them. */
 const MAX_SESSIONS = 20_000
 /** Datasets of one session by name; what is beyond counts under one name for each level. */
 const MAX_DATASETS = 500
@@ -86,6 +87,11 @@ export class SessionLabels {
   readonly #children = new WeakMap<Principal, ChildSession>()
   readonly #sessions = new Map<string, LabelledSession>()
   readonly #loading = new Map<string, Promise<LabelledSession>>()
+  /** Sessions that are not in memory for us any more, as long as somebody else holds them. */
+  readonly #held = new Map<string, WeakRef<LabelledSession>>()
+  readonly #released = new FinalizationRegistry<string>((key) => {
+    if (this.#held.get(key)?.deref() === undefined) this.#held.delete(key)
+  })
 
   constructor(options: SessionLabelsOptions) {
     this.#options = options
@@ -94,8 +100,10 @@ export class SessionLabels {
   /** The session of a caller; `undefined` if it has to be loaded first. */
   find(principal: Principal): LabelledSession | undefined {
     const known = this.#byPrincipal.get(principal)
-    if (known !== undefined && known.current !== FORGOTTEN) return known
-    const session = this.#sessions.get(toOwnerKey(principal))
+    if (known !== undefined) return known
+    const key = toOwnerKey(principal)
+    // As long as a call or a caller holds a session, there is no second object for it: it could miss what the first raises.
+    const session = this.#sessions.get(key) ?? this.#held.get(key)?.deref()
     if (session !== undefined) this.#byPrincipal.set(principal, session)
     return session
   }
@@ -109,7 +117,7 @@ export class SessionLabels {
 
   /** The label of a caller now. One that is not in memory counts as the strictest. */
   labelOf(principal: Principal): SessionLabel {
-    return (this.#children.get(principal) ?? this.find(principal))?.current ?? FORGOTTEN
+    return (this.#children.get(principal) ?? this.find(principal))?.current ?? UNKNOWN_LABEL
   }
 
   /** A session for the sub-agent of one call: for servers it is a session of its own, so that it leaves nothing behind. */
@@ -147,13 +155,6 @@ export class SessionLabels {
     return holder.settled(() => this.#options.records.settle(holder.owner))
   }
 
-  /** Forgets a session that has ended. Nothing that was decided for it is valid any more. */
-  forget(owner: Owner): void {
-    const key = toOwnerKey(owner)
-    this.#sessions.get(key)?.forget()
-    this.#sessions.delete(key)
-  }
-
   async #store(
     session: LabelledSession,
     added: readonly PrivateDataset[],
@@ -185,7 +186,7 @@ export class SessionLabels {
         `The label of session ${session} of ${user} counts as ${HIGHEST_SENSITIVITY}: ${stored.problem}.`,
       )
     const loaded = new LabelledSession({ user, session, agent, profile }, stored)
-    if (this.#sessions.size >= MAX_SESSIONS) this.#forgetOldest()
+    if (this.#sessions.size >= (this.#options.maxSessions ?? MAX_SESSIONS)) this.#forgetOldest()
     this.#sessions.set(key, loaded)
     return loaded
   }
@@ -193,7 +194,8 @@ export class SessionLabels {
   #forgetOldest(): void {
     for (const [key, session] of this.#sessions) {
       if (session.isStoring) continue
-      session.forget()
+      this.#held.set(key, new WeakRef(session))
+      this.#released.register(session, key)
       this.#sessions.delete(key)
       return
     }
@@ -263,10 +265,6 @@ export class LabelledSession implements LabelHolder {
     if (!this.#hasUnstored) return
     await retry()
     this.#hasUnstored = false
-  }
-
-  forget(): void {
-    this.#current = FORGOTTEN
   }
 
   /** A server may name as many datasets as it likes. */
