@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { findLastingPort } from './lasting-port.ts'
 import { LegacyClient, modernRequest } from './mcp-client.ts'
 import { eventually } from './processes.ts'
 import { promise } from './promises.ts'
@@ -42,7 +43,7 @@ let bob: LegacyClient
 
 async function openRemote(): Promise<[ChildProcess, string]> {
   const place = makePlace()
-  const port = await findFreePort()
+  const port = await findLastingPort()
   const child = spawn(
     process.execPath,
     [SERVER, '--http', '--audience', 'remote', '--jwks', `http://127.0.0.1:${port}/.well-known/jwks.json`],
@@ -72,16 +73,6 @@ async function openRemote(): Promise<[ChildProcess, string]> {
   return [child, url]
 }
 
-async function findFreePort(): Promise<number> {
-  const { createServer } = await import('node:net')
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
-}
-
 const untilReady = (client: LegacyClient, server: string): Promise<unknown> =>
   eventually(
     async () => (await client.call(`${server}_whoami`)).isError,
@@ -94,7 +85,7 @@ beforeAll(async () => {
   ann = await LegacyClient.open(gateway.mcp, as('ann', 'work'))
   bob = await LegacyClient.open(gateway.mcp, as('bob', 'play'))
   for (const server of ['local', 'modern', 'quiet', 'plain', 'remote']) await untilReady(ann, server)
-}, 60_000)
+})
 
 afterAll(async () => {
   await gateway.stop()

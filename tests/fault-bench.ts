@@ -111,7 +111,7 @@ async function expectUnharmed({ gateway, window, api }: FaultBench): Promise<voi
   expect(pid).toBe(gateway.child.pid)
   const isEven = (uneven: readonly unknown[]): boolean => uneven.length === 0
   // Calls without exactly one start and one end in the log: a test may always have some in flight.
-  await eventually(() => unevenRecords(gateway.records()), isEven, 5_000)
+  await eventually(() => unevenRecords(gateway.records()), isEven)
   expect(answeredTwice(window), 'ids that were answered more than once').toEqual([])
   expect(gateway.stderr()).not.toMatch(/incident|Unhandled|Uncaught/i)
 }

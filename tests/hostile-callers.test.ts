@@ -235,7 +235,7 @@ describe(`${promise('GW-21')} callers of a gateway that requires no token`, () =
     (host) => {
       const place = makePlace()
       const args = ['serve', '--no-auth', '--host', host, '--port', '0', '--home', place.home, '--state', place.state]
-      const { status, stderr } = spawnSync(process.execPath, [MAIN, ...args], { encoding: 'utf8', timeout: 20_000 })
+      const { status, stderr } = spawnSync(process.execPath, [MAIN, ...args], { encoding: 'utf8', timeout: 60_000 })
       place.remove()
       expect(stderr).toContain('--no-auth')
       expect(status).toBe(2)

@@ -74,7 +74,7 @@ async function startHttp(auth: object): Promise<string> {
 
 /** What a server that does not start says. */
 async function failureOf(variables: Variables, args: readonly string[] = [FIXTURE]): Promise<string> {
-  const ended = run(process.execPath, [...args], { cwd: folder, env: environmentOf(variables), timeout: 20_000 })
+  const ended = run(process.execPath, [...args], { cwd: folder, env: environmentOf(variables), timeout: 60_000 })
   // One that does start ends with its input, or after the timeout.
   ended.child.stdin?.end()
   return ended.then(

@@ -4,13 +4,13 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { createHmac, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createLocalEverything, type EverythingServer } from './everything-server.ts'
 import { makeFolder } from './governed-bench.ts'
+import { findLastingPort } from './lasting-port.ts'
 import { LegacyClient } from './mcp-client.ts'
 import { eventually } from './processes.ts'
 import { promise } from './promises.ts'
@@ -42,16 +42,6 @@ interface Leg {
   close(): Promise<void>
 }
 
-/** Only for a moment: the server must have the same address after it was killed. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
-}
-
 async function startHttpServer(auth: object, data: string, port: number): Promise<ChildProcess> {
   const child = spawn(process.execPath, [FIXTURE, '--http'], {
     env: { PATH: process.env.PATH, AUTH: JSON.stringify(auth), SALLYPORT_DATA: data, PORT: String(port) },
@@ -72,7 +62,7 @@ const connect = (url: string, caller: Caller): Promise<LegacyClient> =>
 
 async function openAlone(): Promise<Leg> {
   const folder = makeFolder()
-  const port = await freePort()
+  const port = await findLastingPort()
   const start = () => startHttpServer({ jwt: JWT }, folder.path, port)
   let child = await start()
   const restart = async (): Promise<void> => {
@@ -94,7 +84,7 @@ let outside: EverythingServer
 
 async function openBehind(how: 'stdio' | 'per session' | 'http'): Promise<Leg> {
   const folder = makeFolder()
-  const [kitPort, port] = [await freePort(), await freePort()]
+  const [kitPort, port] = [await findLastingPort(), await findLastingPort()]
   const env = { SALLYPORT_DATA: folder.path }
   const common = { identity: 'forward', trusted: true }
   const stdio = { ...common, command: process.execPath, args: [FIXTURE], env }

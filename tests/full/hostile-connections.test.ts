@@ -186,7 +186,7 @@ describe(`${promise('GW-21')} useless connections`, () => {
       most = Math.max(most, residentMegabytes())
       return bigCalls() - asked
     }
-    await eventually(done, (count) => count === 40, 40_000)
+    await eventually(done, (count) => count === 40)
     await goesOn()
     window.kill('SIGKILL')
     await once(window, 'exit')

@@ -94,7 +94,7 @@ test('what several processes raised is there completely and at its maximum, thou
   // Nobody said SECRET: what a killed writer left behind is not taken for more than was meant.
   expect(after.sensitivity).toBe('CONFIDENTIAL')
   expect(await openLabelStore(folder).raise(OWNER, 'afterwards', 'SECRET')).toMatchObject({ sensitivity: 'SECRET' })
-}, 60_000)
+})
 
 function expectRaised({ datasets }: Label, { name, sensitivity }: Raised): void {
   const found = datasets.find((dataset) => dataset.name === name)

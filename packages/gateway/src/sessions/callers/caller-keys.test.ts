@@ -217,5 +217,5 @@ describe('a gateway that is killed while it creates keys', () => {
       expect(signer(keys)).toBe(newest)
       expect(readdirSync(own).filter((name) => name.endsWith('.lock'))).toEqual([])
     }
-  }, 60_000)
+  })
 })
