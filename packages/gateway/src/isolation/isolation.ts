@@ -1,7 +1,7 @@
 export { type Audience, Audiences, EVERYTHING } from './audience.ts'
 export { INTENT, splitIntent } from './intent.ts'
 export { defineExecutor, type ExecutorDefinition } from './mcp-executor.ts'
-export { returnsOnlyNarrowValues } from './narrow-schema.ts'
+export { countNarrowValues } from './narrow-schema.ts'
 export { createProviderEngine } from './provider-engine.ts'
 export { ResultShaper, type ShapingFacts, stripTask, withoutQuotedText } from './result-shaper.ts'
 export { SessionShelves } from './session-shelves.ts'

@@ -1,21 +1,21 @@
 import type { JsonObject } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import type { IsolationPlan } from './isolation-plan.ts'
-import { returnsOnlyNarrowValues } from './narrow-schema.ts'
+import { countNarrowValues } from './narrow-schema.ts'
 
 const plan = (returns: JsonObject | undefined): IsolationPlan => ({ returns }) as IsolationPlan
 
 const object = (properties: JsonObject): JsonObject => ({ type: 'object', properties, additionalProperties: false })
 
 describe('values that cannot carry a text', () => {
-  it.each<[string, JsonObject]>([
-    ['a truth value', { type: 'boolean' }],
-    ['a number', { type: 'number', minimum: 0 }],
-    ['a choice', { enum: ['above', 'below'] }],
-    ['an object of them', object({ above: { type: 'boolean' }, level: { enum: ['a', 'b'] } })],
-    ['a short list', { type: 'array', items: { type: 'integer' }, maxItems: 20 }],
-  ])('are narrow: %s', (_, schema) => {
-    expect(returnsOnlyNarrowValues(plan(schema))).toBe(true)
+  it.each<[string, number, JsonObject]>([
+    ['a truth value', 1, { type: 'boolean' }],
+    ['a number', 1, { type: 'number', minimum: 0 }],
+    ['a choice', 1, { enum: ['above', 'below'] }],
+    ['an object of them', 2, object({ above: { type: 'boolean' }, level: { enum: ['a', 'b'] } })],
+    ['a short list', 20, { type: 'array', items: { type: 'integer' }, maxItems: 20 }],
+  ])('are narrow, and counted: %s', (_, count, schema) => {
+    expect(countNarrowValues(plan(schema))).toBe(count)
   })
 
   it.each<[string, JsonObject | undefined]>([
@@ -38,6 +38,6 @@ describe('values that cannot carry a text', () => {
     ['a reference', { $ref: '#/$defs/a', $defs: { a: { type: 'string' } } }],
     ['a tuple', { type: 'array', prefixItems: [{ type: 'string' }], items: { type: 'boolean' }, maxItems: 2 }],
   ])('are not: %s', (_, schema) => {
-    expect(returnsOnlyNarrowValues(plan(schema))).toBe(false)
+    expect(countNarrowValues(plan(schema))).toBeUndefined()
   })
 })

@@ -31,11 +31,13 @@ const HARMLESS = new Set(
 )
 
 /**
- * Whether a call returns nothing but a few choices, numbers and truth values: then the session does not take the label
- * of what its sub-agent read. A free text could carry all of it, so with one the session takes the label, too.
+ * How many values a call returns at most, if these are nothing but a few choices, numbers and truth values: then the
+ * session does not take the label of what its sub-agent read. `undefined` if a free text could carry all of it.
  */
-export function returnsOnlyNarrowValues(plan: IsolationPlan | undefined): boolean {
-  return plan?.returns !== undefined && countValues(plan.returns, 0) <= MAX_VALUES
+export function countNarrowValues(plan: IsolationPlan | undefined): number | undefined {
+  if (plan?.returns === undefined) return undefined
+  const count = countValues(plan.returns, 0)
+  return count <= MAX_VALUES ? count : undefined
 }
 
 /** How many values it can hold at most; infinite if one of them can be a text, or if that is not clear. */

@@ -1,4 +1,7 @@
+import type { JsonObject } from '@sallyport/core'
 import { type ApprovalSubject, pinOf } from '../governance/governance.ts'
+import type { Client } from '../upstream/upstream.ts'
+import type { Call } from './call.ts'
 import type { CallContext } from './steps/call-context.ts'
 import type { JudgedCall } from './steps/call-decider.ts'
 
@@ -10,7 +13,6 @@ export const approvalReason = ({ rules, checked }: CallContext): string =>
 export function approvalSubject(subject: CallContext): ApprovalSubject {
   const { call, rules } = subject
   const { id, traceId, principal, method, offer, params } = call
-  const { _meta, ...asked } = params
   return {
     callId: id,
     traceId,
@@ -19,13 +21,19 @@ export function approvalSubject(subject: CallContext): ApprovalSubject {
     method,
     tool: offer.recordName,
     isMcp: offer.isMcp,
-    arguments: offer.kind === 'tool' ? (params.arguments ?? {}) : asked,
+    arguments: isToolCall(call) ? (params.arguments ?? {}) : withoutMeta(params),
     definition: pinOf(offer),
     risk: rules.policy.risk.value,
     reason: approvalReason(subject),
     rule: rules.approval.rule,
   }
 }
+
+/** A request about a task of the tool has other parameters. */
+const isToolCall = ({ method, offer }: Pick<Call, 'method' | 'offer'>): boolean =>
+  offer.kind === 'tool' && method === 'tools/call'
+
+const withoutMeta = ({ _meta, ...params }: JsonObject): JsonObject => params
 
 /** The same for a call that would send private data out: who approves it has to know that. */
 export function privateCallSubject(judged: JudgedCall): ApprovalSubject {
@@ -34,3 +42,26 @@ export function privateCallSubject(judged: JudgedCall): ApprovalSubject {
   const warning = `Private data may leave with this call. ${reason ?? ''} What would leave are the arguments that are shown.`
   return { ...subject, reason: warning, rule, isForPrivateData: true }
 }
+
+/**
+ * The call with nothing but what a person is shown: whatever its client has put into `_meta`, beside the arguments, into
+ * headers or into its own name would leave unread.
+ */
+export function withoutUnshown(asked: Call): Call {
+  const { client, params } = asked
+  const { name, arguments: args } = params
+  const own = { ...(name !== undefined && { name }), ...(args !== undefined && { arguments: args }) }
+  return {
+    ...asked,
+    params: isToolCall(asked) ? own : withoutMeta(params),
+    ...{ headers: undefined, trace: undefined, span: undefined, client: client && withoutName(client) },
+  }
+}
+
+/** The same client as far as its server is concerned: somebody who cannot be asked anything. */
+const withoutName = (client: Client): Client => ({
+  ...{ era: client.era, logLevel: client.logLevel, answersInCall: client.answersInCall },
+  ...{ capabilities: {}, clientInfo: undefined, conversation: undefined },
+  ask: (question) => client.ask(question),
+  notify: (notification) => client.notify(notification),
+})

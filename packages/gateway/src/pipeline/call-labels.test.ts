@@ -4,6 +4,7 @@ import { promise } from '../../../../tests/promises.ts'
 import { createCatalog } from '../catalog/catalog.test-kit.ts'
 import { SessionLabels } from '../governance/governance.ts'
 import type { LabelRecords, StoredLabel } from '../store/store.ts'
+import type { Client, ServerCatalog } from '../upstream/upstream.ts'
 import { ANN, createCall, createTestPipeline, type TestPipelineOptions, toTestFrame } from './pipeline.test-kit.ts'
 
 const SERVERS = { hr: createCatalog(['salaries', 'count']), web: createCatalog(['post']) }
@@ -35,6 +36,11 @@ class MemoryLabels implements LabelRecords {
   list = () => []
   remember = () => undefined
 }
+
+const changed = (catalog: ServerCatalog): ServerCatalog => ({
+  ...catalog,
+  tools: catalog.tools.map((tool) => ({ ...tool, description: 'Another one' })),
+})
 
 const entry = (key: string, fields: PolicyFields) => ({ key, line: 1, fields, lines: {} })
 const CONNECTS = entry('web/post', { permission: ['CONNECT'], requiresApproval: false })
@@ -221,6 +227,54 @@ describe(`the ways out of a refusal (${promise('SEN-6')})`, () => {
     expect(await codeOf('web_post', post('b'))).toBe('PRIVATE_SESSION')
     expect(await codeOf('web_post', post('a'))).toBe('sent')
     expect(await codeOf('web_post', post('a'))).toBe('PRIVATE_SESSION')
+  })
+
+  it('let nothing pass with an approved call but what the person has read', async () => {
+    const text = 'Ada earns 5200'
+    const { codeOf, approvals, requests } = open()
+    const params = { name: 'post', arguments: { text: 'shown' } }
+    const client: Client = {
+      era: 'modern',
+      ...{ capabilities: { experimental: { text } }, clientInfo: { name: text }, conversation: text },
+      ...{ introduction: `"x":"${text}"`, logLevel: undefined, answersInCall: true },
+      ...{ ask: async () => ({ result: {} }), notify: () => undefined },
+    }
+    const loaded = {
+      params: { ...params, _meta: { 'example/text': text }, task: { text }, requestState: text } as JsonObject,
+      ...{ headers: ['Mcp-Param-Text', text], trace: { tracestate: text }, client },
+    }
+    await codeOf('hr_salaries')
+    expect(await codeOf('web_post', loaded)).toBe('PRIVATE_SESSION')
+    expect(JSON.stringify(approvals.pending.map((one) => one.arguments))).not.toContain(text)
+    await approvals.answer('a1', { by: 'ann', via: 'cli', answer: 'once' })
+    expect(await codeOf('web_post', loaded)).toBe('sent')
+    expect(requests.at(-1)).toMatchObject({ params })
+    expect(JSON.stringify(requests.at(-1))).not.toContain(text)
+  })
+
+  it('are of one method: what is sent about a task of the tool needs an approval of its own', async () => {
+    const { codeOf, approvals } = open()
+    const asked = { params: { name: 'post' } as JsonObject }
+    await codeOf('hr_salaries')
+    expect(await codeOf('web_post', asked)).toBe('PRIVATE_SESSION')
+    await approvals.answer('a1', { by: 'ann', via: 'cli', answer: 'once' })
+    const params = { taskId: 't1', inputResponses: { text: 'Ada earns 5200' } } as JsonObject
+    expect(await codeOf('web_post', { method: 'tasks/update', params })).toBe('PRIVATE_SESSION')
+    expect(approvals.pending).toMatchObject([{ method: 'tasks/update', arguments: params }])
+    expect(await codeOf('web_post', asked)).toBe('sent')
+  })
+
+  it('do not let an approved call pass whose definition was changed meanwhile', async () => {
+    const { catalog, listings, run, approvals, requests } = open()
+    await run('hr_salaries')
+    await run('web_post')
+    await approvals.answer('a1', { by: 'ann', via: 'cli', answer: 'once' })
+    const claimed = run('web_post')
+    // In the same turn: it was claimed by the old definition, and is not sent yet.
+    catalog.put('web', changed(SERVERS.web))
+    listings.invalidate()
+    expect(await claimed).toMatchObject({ kind: 'failure', error: { code: 'PRIVATE_SESSION' } })
+    expect(requests.filter(({ name }) => name === 'post')).toEqual([])
   })
 
   it('stay closed if the person refuses, with the reason', async () => {

@@ -20,7 +20,7 @@ import {
   type SessionLabels,
   UNTRUSTED_DATASET,
 } from '../governance/governance.ts'
-import { returnsOnlyNarrowValues } from '../isolation/isolation.ts'
+import { countNarrowValues } from '../isolation/isolation.ts'
 import { type Frame, parseFrame } from '../upstream/upstream.ts'
 import type { Answer, Call } from './call.ts'
 import type { CallContext } from './steps/call-context.ts'
@@ -91,12 +91,14 @@ export class CallLabels {
 
   /**
    * If only values of a schema that cannot carry a text come back, the sub-agent takes the label, and the session stays
-   * as it is. In a session that is private already, the sub-agent has at least that label.
+   * as it is. In a session that is private already, the sub-agent has at least that label. Many such values could spell
+   * out a text, so a session gets a limited number of them.
    */
   #pickHolder({ call, holder, rules }: CallContext): LabelHolder {
     const { labels } = this.#options
     if (labels === undefined || holder instanceof ChildSession || call.offer.kind !== 'tool') return holder
-    if (!returnsOnlyNarrowValues(rules.shaping.plan)) return holder
+    const values = countNarrowValues(rules.shaping.plan)
+    if (values === undefined || !labels.mayTakeNarrowValues(holder, values)) return holder
     return labels.createChild(holder, call.principal, call.id)
   }
 

@@ -4,7 +4,7 @@ import type { LabelHolder, PendingApproval, RetryableApprovals } from '../govern
 import { isQuarantined, type ShapingFacts } from '../isolation/isolation.ts'
 import type { CallEnd, CallObserver, CallWatch } from '../telemetry/telemetry.ts'
 import { parseFrame, type Upstream } from '../upstream/upstream.ts'
-import { approvalSubject, privateCallSubject } from './approval-subject.ts'
+import { approvalSubject, privateCallSubject, withoutUnshown } from './approval-subject.ts'
 import type { Answer, Call } from './call.ts'
 import { CallLabels, type CallLabelsOptions } from './call-labels.ts'
 import { CallPermit, type CallPermitOptions } from './call-permit.ts'
@@ -303,8 +303,10 @@ export class Pipeline {
     const { asked, permit, watch, route } = run
     const span = watch?.sent(route?.isPrivate ? upstream?.counterpart?.config : upstream?.config)
     const rules = permit.rulesForSending()
-    const sent = redactCall(asked, rules)
-    return dispatch(span ? { ...sent, span } : sent, upstream, this.#dispatchOptions(run, rules))
+    const redacted = redactCall(asked, rules)
+    const traced = span ? { ...redacted, span } : redacted
+    const sent = permit.current.context.grant?.isForPrivateData ? withoutUnshown(traced) : traced
+    return dispatch(sent, upstream, this.#dispatchOptions(run, rules))
   }
 
   /** Questions of the server to the client are decided and recorded like the call itself. */

@@ -99,3 +99,15 @@ function isDeclared(declared: JsonObject, part: string): boolean {
   if (part === 'form' && declared.url === undefined) return true
   return declared[part] !== undefined && declared[part] !== false
 }
+
+/** The same capabilities without what the protocol does not have. */
+export const knownCapabilities = (capabilities: JsonObject): JsonObject =>
+  Object.fromEntries(
+    Object.entries(ALL_CAPABILITIES).flatMap(([family, known]) => {
+      const declared = capabilities[family]
+      if (declared === undefined) return []
+      if (!isJsonObject(declared)) return [[family, {}]]
+      const parts = Object.entries(known as JsonObject).filter(([part]) => isDeclared(declared, part))
+      return [[family, Object.fromEntries(parts)]]
+    }),
+  )

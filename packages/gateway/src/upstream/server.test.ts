@@ -46,10 +46,12 @@ class Instance implements UpstreamConnection {
   readonly idle: number | undefined
   readonly listener: UpstreamListener
   readonly onAsked: NewConnectionOptions['onQuestion']
+  readonly identity: NewConnectionOptions['identity']
   readonly watch = { isHeld: false, dismissed: 0, dismiss: () => void this.watch.dismissed++ }
 
-  constructor(pid: number, { config, listener, onQuestion }: NewConnectionOptions) {
+  constructor(pid: number, { config, listener, onQuestion, identity }: NewConnectionOptions) {
     this.pid = pid
+    this.identity = identity
     this.idle = config.timeouts.idle
     this.listener = listener
     this.onAsked = onQuestion
@@ -361,6 +363,19 @@ describe(`a server that lists other things to some clients (${promise('GW-34')})
     expect(upstream.prepareLists(reader('c')), 'it is known').toBeUndefined()
     expect(missingFor(upstream, 'c')).toEqual(['open_url'])
     expect(upstream.ownLists({ session: 's', client: undefined }), 'nothing is known of these').toBeUndefined()
+    await upstream.close()
+  })
+
+  it(`learns nothing of a client from its list: that could be private data (${promise('SEN-5')})`, async () => {
+    const { upstream, opened, at } = openAsking()
+    const { session, client } = reader('a')
+    const text = 'Ada earns 5200'
+    const capabilities = { elicitation: { form: { text }, text }, roots: text, experimental: { text } }
+    const telling = { ...client, capabilities, clientInfo: { name: text } } as unknown as Client
+    void upstream.prepareLists({ session, client: telling })
+    expect(opened).toHaveLength(2)
+    expect(at(1).identity).toMatchObject({ capabilities: { elicitation: { form: {} }, roots: {} } })
+    expect(JSON.stringify(at(1).identity)).not.toContain(text)
     await upstream.close()
   })
 

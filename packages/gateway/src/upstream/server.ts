@@ -1,6 +1,6 @@
 import { callCancelledError, type Era, type JsonObject, SallyportError, type SallyportEvent } from '@sallyport/core'
 import type { ServerConfig } from '../config/config.ts'
-import { ALL_CAPABILITIES, type QuestionScope, summarizeCapabilities } from './client.ts'
+import { ALL_CAPABILITIES, knownCapabilities, type QuestionScope, summarizeCapabilities } from './client.ts'
 import { ConnectionLists, type ListedConnection } from './connection-lists.ts'
 import { type ConnectionSlot, findSlot, type SharingRules, sharedIdentity } from './connection-slot.ts'
 import type { ConnectionIdentity } from './link/link.ts'
@@ -222,7 +222,9 @@ export class Server implements Upstream {
 
   /** Reads the lists for a client with these capabilities, over a connection that nobody else uses. */
   #probe(slot: ConnectionSlot): Promise<void> {
-    const { clientInfo, capabilities } = slot.identity
+    const { clientInfo } = this.#rules
+    // Of the client itself the server learns nothing from a list: whatever a client declares could be private data.
+    const capabilities = knownCapabilities(slot.identity.capabilities)
     return new Promise((resolve) => {
       const finish = (lists?: ServerCatalog): void => {
         if (!this.#probeConnections.delete(probe)) return

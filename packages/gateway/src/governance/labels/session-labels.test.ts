@@ -81,6 +81,14 @@ describe(`the label of a session (${promise('SEN-1')})`, () => {
     expect(session.current.sensitivity).toBe('SECRET')
   })
 
+  it('lets a session take a limited number of values that its sub-agents read', async () => {
+    const { labels } = open()
+    const [session, other] = [await labels.load(caller('a')), await labels.load(caller('b'))]
+    const taken = Array.from({ length: 7 }, () => labels.mayTakeNarrowValues(session, 20))
+    expect(taken).toEqual([true, true, true, true, true, false, false])
+    expect(labels.mayTakeNarrowValues(other, 20)).toBe(true)
+  })
+
   it(`of a sub-agent is at least that of its session, and ends with it (${promise('SEN-6')})`, async () => {
     const { labels, stored } = open()
     const session = await labels.load(caller('a'))

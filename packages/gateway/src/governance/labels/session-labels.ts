@@ -77,6 +77,8 @@ const UNKNOWN_LABEL: SessionLabel = Object.freeze({
 
 /** Sessions in memory. The others are read again when they call, unless somebody still holds them. */
 const MAX_SESSIONS = 20_000
+/** Values that a session may get of what its sub-agents read, since the gateway was started. */
+const MAX_NARROW_VALUES = 100
 /** Datasets of one session by name; what is beyond counts under one name for each level. */
 const MAX_DATASETS = 500
 
@@ -126,6 +128,11 @@ export class SessionLabels {
     const child = new ChildSession(parent, own)
     this.#children.set(own, child)
     return child
+  }
+
+  /** Counts values that a sub-agent is about to return. False if the session has had as many as it may. */
+  mayTakeNarrowValues(holder: LabelHolder, count: number): boolean {
+    return holder instanceof LabelledSession && holder.takeNarrowValues(count)
   }
 
   /** The sessions in memory that have a label or have called, newest last. */
@@ -210,6 +217,7 @@ export class LabelledSession implements LabelHolder {
   readonly #storing = new Set<Promise<void>>()
   /** Something of it could not be stored. It is tried again before the next result is released. */
   #hasUnstored = false
+  #narrowValues = 0
   #current: SessionLabel
   /** When it first called, and when its label last rose. */
   readonly since = new Date()
@@ -244,6 +252,12 @@ export class LabelledSession implements LabelHolder {
       if (this.#current.sensitivity !== from.sensitivity) this.raisedAt = new Date()
     }
     return { from, added }
+  }
+
+  takeNarrowValues(count: number): boolean {
+    if (this.#narrowValues + count > MAX_NARROW_VALUES) return false
+    this.#narrowValues += count
+    return true
   }
 
   store(storing: Promise<void>): void {

@@ -10,7 +10,7 @@ import {
 } from '@sallyport/core'
 import { reviewName } from '../../catalog/catalog.ts'
 import type { LabelSettings, PrivateRoute } from '../../config/config.ts'
-import { PUBLIC_LABEL, type SessionLabel } from '../../governance/governance.ts'
+import { PUBLIC_LABEL, pinOf, type SessionLabel } from '../../governance/governance.ts'
 import type { CallContext } from './call-context.ts'
 
 export interface LabelStepOptions {
@@ -35,7 +35,8 @@ function evaluate(subject: CallContext, options: LabelStepOptions): Verdict {
   const { privateFrom, untrusted } = options.labelSettings()
   if (!isPrivate(label.sensitivity, privateFrom)) return allowed(`the session is ${label.sensitivity}`)
   const { permission } = rules.policy
-  const isGranted = grant?.isForPrivateData === true
+  // The person read another definition if the server has changed it since.
+  const isGranted = grant?.isForPrivateData === true && grant.definition === pinOf(call.offer)
   if (permission.value.includes('CONNECT')) {
     const route = options.privateRouteOf(call.offer.server)
     const isRouted =
