@@ -15,6 +15,13 @@ const ENVIRONMENT = {
   DATA_TOKEN: 'x',
   HOOK_SECRET: 'a secret of thirty-two bytes or so',
   ANTHROPIC_API_KEY: 'x',
+  // Of the example of private data.
+  EXAMPLE: '/example',
+  WORK: '/tmp/work',
+  CHAT_URL: 'http://127.0.0.1:4001/mcp',
+  CHARTS_URL: 'http://127.0.0.1:4002/mcp',
+  CHARTS_ISOLATED_URL: 'http://127.0.0.1:4003/mcp',
+  LEDGER_URL: 'http://127.0.0.1:4004/mcp',
 }
 
 /** Read by a test of their own. */
@@ -31,7 +38,7 @@ const PROMETHEUS = 'scrape_configs:'
 const KIT_PAGE = 'docs/kit/client.md'
 
 const pages = filesBelow('.').filter((path) =>
-  /^(?:README|docs\/.*|packages\/\w+\/README|examples\/\w+\/README)\.md$/.test(path),
+  /^(?:README|docs\/.*|packages\/\w+\/README|examples\/[\w-]+\/README)\.md$/.test(path),
 )
 const yaml = pages.filter((page) => !(page in ELSEWHERE)).flatMap((page) => snippetsOf(page, 'yaml'))
 
@@ -74,7 +81,7 @@ describe('a configuration that a page shows', () => {
   })
 
   it('is found in the pages', () => {
-    expect([settings.length, profiles.length, yaml.length]).toEqual([7, 2, 12])
+    expect([settings.length, profiles.length, yaml.length]).toEqual([8, 2, 13])
   })
 })
 

@@ -73,6 +73,7 @@ describe(`private data of one server (${promise('SEN-1')}, ${promise('SEN-5')}, 
     const refused = textOf(await send(ada, `first: ${SALARY}`))
     expect(refused).toContain('PRIVATE_SESSION')
     expect(refused).toContain('this session holds private data (CONFIDENTIAL')
+    expect(refused).toContain('reads it with a tool that is isolated')
 
     // A new connection, another agent and profile, another path, another era, a window: it is the same session.
     const sameSession = { agent: 'claude-code', session: 'payroll' }
@@ -138,7 +139,10 @@ describe(`the ways out (${promise('SEN-6')})`, () => {
     expect(shown.stdout).toContain(message)
     expect(shown.stdout).toContain('Private data may leave with this call')
     expect((await command('approvals', 'approve', id, '--session')).code).not.toBe(0)
-    expect(await command('approvals', 'approve', id)).toMatchObject({ code: 0 })
+    expect(await command('approvals', 'approve', id)).toMatchObject({
+      code: 0,
+      stderr: expect.stringMatching(/approved, this once\. .* has to make the same call again\./),
+    })
     expect(textOf(await send(ada, `${message}!`))).toContain('PRIVATE_SESSION')
     expect(textOf(await send(ada, message))).toContain('Echo: approved')
     expect(textOf(await send(ada, message))).toContain('PRIVATE_SESSION')

@@ -16,8 +16,16 @@ export interface CommandOptions {
 }
 
 /** Runs the built command line to its end. */
-export async function runCommand(args: readonly string[], options: CommandOptions = {}): Promise<Outcome> {
-  const [program = '', ...rest] = [...(options.through ?? []), process.execPath, MAIN, ...args]
+export const runCommand = (args: readonly string[], options?: CommandOptions): Promise<Outcome> =>
+  runScript(MAIN, args, options)
+
+/** Runs a program of node to its end. */
+export async function runScript(
+  script: string,
+  args: readonly string[] = [],
+  options: CommandOptions = {},
+): Promise<Outcome> {
+  const [program = '', ...rest] = [...(options.through ?? []), process.execPath, script, ...args]
   const child = spawn(program, rest, {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, ...options.env },

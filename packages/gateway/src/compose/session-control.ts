@@ -45,13 +45,17 @@ function mergeSessions(labels: SessionLabels, records: LabelRecords): readonly S
   const found = new Map<string, SessionFacts>()
   for (const { raised, ...record } of records.list())
     found.set(toOwnerKey(record), { ...record, untrusted: false, datasets: [], raised: new Date(raised) })
-  for (const session of labels.known) found.set(toOwnerKey(session.owner), factsOf(session))
+  for (const session of labels.known) {
+    const key = toOwnerKey(session.owner)
+    found.set(key, factsOf(session, found.get(key)?.raised))
+  }
   return [...found.values()].sort((one, other) => (one.session < other.session ? -1 : 1))
 }
 
-function factsOf({ owner, current, since, raisedAt }: LabelledSession): SessionFacts {
+/** A session that was read from the disk has not been raised by this gateway; then the time is a remembered one. */
+function factsOf({ owner, current, since, raisedAt }: LabelledSession, remembered: Date | undefined): SessionFacts {
   const { sensitivity, isUntrusted, datasets, problem } = current
-  return { ...owner, sensitivity, untrusted: isUntrusted, datasets, since, raised: raisedAt, problem }
+  return { ...owner, sensitivity, untrusted: isUntrusted, datasets, since, raised: raisedAt ?? remembered, problem }
 }
 
 /** A name without its user must be that of one session. */

@@ -304,7 +304,7 @@ describe('the approver', () => {
     }
     expect(await approveWith(failing)).toMatchObject({ notMade: 'A lockdown has begun.' })
     expect(await approveWith((tracker) => tracker.markDeferred())).toMatchObject({
-      notMade: expect.stringContaining('stopped waiting'),
+      notMade: expect.stringContaining('has to make the same call again'),
     })
   })
 

@@ -3,7 +3,7 @@ import type { SallyportError } from '@sallyport/core'
 /** How long an approver waits until the call is sent, and then whether it fails immediately. */
 const SENT_TIMEOUT_MS = 5_000
 const FAILURE_WINDOW_MS = 250
-const NOT_SENT = 'it was not sent yet: its server may still be starting'
+const NOT_SENT = 'it was not sent yet, since its server may still be starting.'
 
 /** Why an approved call was not made; `undefined` if it was made. */
 type NotMade = string | undefined
@@ -27,7 +27,7 @@ export class CallTracker {
 
   /** No call is waiting any more. The answer is retained until the agent repeats the call. */
   markDeferred(): void {
-    this.#end('its agent stopped waiting: the call is made when the agent repeats it')
+    this.#end('its agent does not wait for it, and has to make the same call again.')
   }
 
   /** From now on, this tracker has the same state as the other one. */

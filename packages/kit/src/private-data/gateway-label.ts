@@ -1,6 +1,7 @@
-import { LOWEST_SENSITIVITY } from '@sallyport/core'
+import { isAtLeast, LOWEST_SENSITIVITY } from '@sallyport/core'
 import type { ForwardedCaller, RequestScope } from '../identity/identity.ts'
 import { rememberPrivate } from './gateway-privacy.ts'
+import { createLabel, type Label } from './label.ts'
 import { getLabelStore } from './session-data.ts'
 
 /** The dataset under which the gateway's label of a session is stored: other servers have raised it. */
@@ -31,4 +32,16 @@ async function raiseLabel(scope: RequestScope, gateway: ForwardedCaller): Promis
     adopted.delete(gateway)
     throw error
   }
+}
+
+/**
+ * The label without what the gateway itself said in the token of this call: it would list that as data of this server.
+ * A higher level stays, since the gateway may not know it any more.
+ */
+export function omitGatewayLabel(label: Label, { gateway }: RequestScope): Label {
+  if (gateway === undefined || label.problem !== undefined) return label
+  const own = label.datasets.filter(
+    ({ name, sensitivity }) => name !== GATEWAY_DATASET || !isAtLeast(gateway.label, sensitivity),
+  )
+  return createLabel(new Map(own.map(({ name, sensitivity }) => [name, sensitivity])))
 }

@@ -1,6 +1,7 @@
 import { cutText, isAtLeast, type JsonObject } from '@sallyport/core'
 import type { RequestScope } from '../identity/identity.ts'
 import { closeStatements, settleStatements } from './call-statements.ts'
+import { omitGatewayLabel } from './gateway-label.ts'
 import type { Label } from './label.ts'
 import type { LabelSettings } from './label-settings.ts'
 import { getLabelStore } from './session-data.ts'
@@ -28,7 +29,7 @@ export async function finalizeLabel(
   do {
     await settleStatements(scope)
     await store.settle(scope)
-    label = await store.read(scope)
+    label = omitGatewayLabel(await store.read(scope), scope)
     // Waits for a statement that was made meanwhile, too. Checking and closing happen in one tick, so that none is missed.
   } while (!closeStatements(scope, reportLate))
   // With a secret every result has a label, so that a removed label is noticed.

@@ -231,15 +231,28 @@ describe(`${promise('SEN-19')} a server behind a gateway`, () => {
 describe(`${promise('SEN-19')} the label in a caller token`, () => {
   test('is valid in this server at once, and for good', async () => {
     const client = openClient()
-    expect((await call(client, 'label', { label: 'CONFIDENTIAL', private: true })).result).toMatchObject({
-      structuredContent: { sensitivity: 'CONFIDENTIAL', isPrivate: true },
-      _meta: { 'sallyport/private_data': { sensitivity: 'CONFIDENTIAL', datasets: [{ name: 'gateway' }] } },
-    })
+    const { result } = await call(client, 'label', { label: 'CONFIDENTIAL', private: true })
+    expect(result.structuredContent).toMatchObject({ sensitivity: 'CONFIDENTIAL', isPrivate: true })
     // A later token with a lower label lowers nothing, in this process and in any other.
     expect((await call(openClient(), 'label')).result.structuredContent.sensitivity).toBe('CONFIDENTIAL')
     expect((await call(client, 'label', { session: 'other' })).result.structuredContent.sensitivity).toBe('PUBLIC')
     const stored = await openLabelStore(join(dataFolder, 'labels')).read({ userId: 'ada', sessionId: 'work' })
     expect(stored.sensitivity).toBe('CONFIDENTIAL')
+  })
+
+  test('is not returned to the gateway as data of the server, unless the gateway has forgotten it', async () => {
+    const client = openClient()
+    const claimOf = async (tool: string, claims: JsonObject) =>
+      (await call(client, tool, claims)).result._meta?.['sallyport/private_data']
+    expect(await claimOf('label', { label: 'SECRET', private: true })).toBeUndefined()
+    expect(await claimOf('load', { label: 'SECRET', private: true })).toEqual({
+      sensitivity: 'CONFIDENTIAL',
+      datasets: [{ name: 'salaries', sensitivity: 'CONFIDENTIAL' }],
+    })
+    expect(await claimOf('label', { label: 'CONFIDENTIAL', private: true })).toMatchObject({
+      sensitivity: 'SECRET',
+      datasets: [{ name: 'gateway', sensitivity: 'SECRET' }, { name: 'salaries' }],
+    })
   })
 
   test('and the label of the server itself are merged by maximum', async () => {

@@ -50,9 +50,10 @@ export function formatChange({ file, line, removed, added }: NonNullable<Answere
 
 /** The effect of an answer. */
 export function formatApprovalOutcome(answered: AnsweredApproval): string {
-  const { approval, notMade } = answered
-  if (notMade === undefined) return answerText(answered)
-  return `Your answer is recorded, but the call of ${visibleLine(approval.tool)} was not made, or failed at once: ${visibleLine(notMade)}`
+  const { notMade } = answered
+  return notMade === undefined
+    ? answerText(answered)
+    : `${answerText(answered)} It is not done: ${visibleLine(notMade)}`
 }
 
 function answerText({ approval, answer, unwritten }: AnsweredApproval): string {

@@ -114,7 +114,7 @@ export function describeRemedies({ call, label }: CallContext, approval: string 
           `or, if this tool reaches out to nobody, write so in tools.yaml (${quoteForShell(reviewName(call.offer))}: permission: [READ])`,
         ]
       : []),
-    'or do this step in a new session that has not read private data',
+    'or do this step in a new session, which has not read private data or reads it with a tool that is isolated (isolated: {returns: …} in tools.yaml)',
   ]
   return `What can be done: ${remedies.join('; ')}.`
 }
