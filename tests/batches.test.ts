@@ -25,7 +25,7 @@ describe(`batches (${promise('GW-16')}, ${promise('GW-21')})`, () => {
 
   beforeAll(async () => {
     server = createLocalEverything()
-    gateway = await runGateway({ config: { gateway: { startup_wait: '30s' }, mcp_servers: { one: server.entry } } })
+    gateway = await runGateway({ config: { mcp_servers: { one: server.entry } } })
   })
 
   afterAll(async () => {

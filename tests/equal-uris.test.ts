@@ -17,7 +17,7 @@ describe(`two servers of the reference implementation with the same URIs (${prom
 
   beforeAll(async () => {
     gateway = await runGateway({
-      config: { gateway: { startup_wait: '30s' }, mcp_servers: { one: entry, two: entry } },
+      config: { mcp_servers: { one: entry, two: entry } },
     })
     client = new Client({ name: 'reader', version: '1' })
     client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => void updates.push(params.uri))

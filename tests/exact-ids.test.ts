@@ -15,7 +15,7 @@ describe(`ids that a double does not represent (${promise('GW-21')})`, () => {
 
   beforeAll(async () => {
     server = createLocalEverything()
-    gateway = await runGateway({ config: { gateway: { startup_wait: '30s' }, mcp_servers: { one: server.entry } } })
+    gateway = await runGateway({ config: { mcp_servers: { one: server.entry } } })
     ;({ session } = await LegacyClient.open(gateway.mcp))
   })
 

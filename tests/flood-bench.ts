@@ -32,7 +32,7 @@ export async function openFlood(options: FloodOptions = {}): Promise<FloodBench>
   const file = join(place.home, 'calls')
   const flood = { command: 'node', args: [join(REPOSITORY, 'tests/fixtures/flood-server.mjs'), file], ...entry }
   const capped = context === 'auto' ? {} : { context }
-  place.writeConfig({ gateway: { startup_wait: '30s' }, ...capped, mcp_servers: { db: flood }, ...config })
+  place.writeConfig({ ...capped, mcp_servers: { db: flood }, ...config })
   if (tools) writeFileSync(join(place.home, 'tools.yaml'), JSON.stringify({ tools }))
   const gateway = await runGateway({ place, args })
   onTestFinished(() => gateway.stop())

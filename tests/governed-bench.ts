@@ -28,7 +28,6 @@ export interface GovernedBench {
 
 export async function openGoverned({ servers, tools = {}, governance }: GovernedOptions): Promise<GovernedBench> {
   const place = makePlace({
-    gateway: { startup_wait: '30s' },
     // Many refusals are what these tests are about: they must not change the mode.
     governance: { enforce: true, approval_timeout: '1s', escalation: { policy_violations: false }, ...governance },
     mcp_servers: servers,

@@ -131,7 +131,7 @@ describe(`${promise('ISO-1')} ${promise('ISO-2')} an isolated tool`, () => {
   it(`${promise('ISO-8')} comes back exactly as it was received with the strategy exact`, async () => {
     const { gateway, client } = await openFlood({
       entry: { isolated: true },
-      config: { isolation: { strategy: 'exact' }, gateway: { max_body: '64MB', startup_wait: '30s' } },
+      config: { isolation: { strategy: 'exact' }, gateway: { max_body: '64MB' } },
     })
     const contents = [
       [{ type: 'text', text: '' }],

@@ -69,7 +69,7 @@ export class LaunchBench {
   constructor(config: object = {}) {
     this.place = makePlace()
     this.place.writeConfig({
-      gateway: { linger: '100ms', startup_wait: '50s' },
+      gateway: { linger: '100ms' },
       // Where nothing is cut, the reader of results comes with no tool.
       context: { cap: 'off' },
       mcp_servers: { one: this.server() },

@@ -25,7 +25,7 @@ function bench({ gateway, own, selected }: Setting): LaunchBench {
   const entries = (names: Readonly<Record<string, string>>) =>
     Object.fromEntries(Object.entries(names).map(([name, word]) => [name, at.server(word)]))
   at.place.writeConfig({
-    gateway: { linger: '100ms', startup_wait: '50s' },
+    gateway: { linger: '100ms' },
     context: { cap: 'off' },
     mcp_servers: entries(gateway),
   })

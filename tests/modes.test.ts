@@ -24,7 +24,6 @@ import {
 
 const HOSTILE = join(REPOSITORY, 'tests/fixtures/hostile-server.mjs')
 const CONFIG = {
-  gateway: { startup_wait: '50s' },
   mcp_servers: { hostile: { command: 'node', args: [HOSTILE], exclude_tools: ['die'] } },
 }
 
@@ -77,6 +76,10 @@ describe(`${promise('GOV-13')} panic`, () => {
   it('is in force before it is answered, while other terminals call and wait', async () => {
     const running = await gateway()
     const slow = call(running.mcp, 'hostile_sleep', { ms: 1_500 })
+    await eventually(
+      () => running.records(),
+      (records) => records.some(({ type }) => type === 'TOOL_CALL_STARTED'),
+    )
     const stop = keepCalling(running.mcp)
     onTestFinished(stop)
     const outcome = await run(running, 'panic', '--why', 'a key leaked')

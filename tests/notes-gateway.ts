@@ -8,7 +8,6 @@ const SERVERS = join(REPOSITORY, 'packages/gateway/demo/servers')
 /** A gateway in front of the notes of the demonstration, whose tools have their entries. */
 export async function runNotesGateway(settings: object = {}): Promise<RunningGateway> {
   const place = makePlace({
-    gateway: { startup_wait: '50s' },
     governance: { approval_timeout: '1s' },
     mcp_servers: { notes: { command: 'node', args: ['notes.mjs'], cwd: SERVERS } },
     ...settings,

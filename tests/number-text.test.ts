@@ -36,7 +36,7 @@ describe(`numbers in definitions (${promise('GW-17')})`, () => {
     const file = join(place.home, 'server.mjs')
     writeFileSync(file, program(tool('a'), '{"uri":"x:1","name":"x","size":9007199254740993}'))
     const entry = { command: process.execPath, args: [file] }
-    place.writeConfig({ gateway: { startup_wait: '20s' }, mcp_servers: { x: entry } })
+    place.writeConfig({ mcp_servers: { x: entry } })
     for (const round of ['first', 'from the store']) {
       const gateway = await runGateway({ place })
       try {

@@ -24,7 +24,6 @@ beforeAll(async () => {
   writeFileSync(join(folder.path, 'public/menu.txt'), 'soup')
   outside = createLocalEverything()
   place = makePlace({
-    gateway: { startup_wait: '30s' },
     governance: { enforce: true, escalation: { policy_violations: false } },
     mcp_servers: {
       files: { ...npmServer('filesystem', folder.path), sensitive_paths: [`${folder.path}/hr/**`] },

@@ -24,7 +24,6 @@ beforeAll(async () => {
     Instance,
   ]
   place = makePlace({
-    gateway: { startup_wait: '30s' },
     governance: { enforce: true, escalation: { policy_violations: false, upstream_crashes: false } },
     mcp_servers: {
       vault: { url: vault.url, sensitivity: 'confidential', trusted: true },

@@ -89,7 +89,7 @@ async function openBehind(how: 'stdio' | 'per session' | 'http'): Promise<Leg> {
   const common = { identity: 'forward', trusted: true }
   const stdio = { ...common, command: process.execPath, args: [FIXTURE], env }
   const place = makePlace({
-    gateway: { port, startup_wait: '30s' },
+    gateway: { port },
     auth: { jwt: { ...JWT, secret: '${JWT_SECRET}' } },
     governance: { enforce: true, escalation: { policy_violations: false } },
     context: { cap: 4_000 },

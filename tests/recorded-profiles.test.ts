@@ -16,7 +16,6 @@ let gateway: RunningGateway
 
 beforeAll(async () => {
   const place = makePlace({
-    gateway: { startup_wait: '50s' },
     // Where nothing is cut, the reader of results comes with no tool.
     context: { cap: 'off' },
     mcp_servers: { everything: { command: process.execPath, args: [SERVER] } },

@@ -32,8 +32,15 @@ export function replaceFile(path: string, text: string): void {
   renameSync(`${path}.new`, path)
 }
 
-/** Calls of other tests must not wait for approval: rules are not enforced unless a test brings its own. */
-const watched = (config: object): object => ({ governance: { enforce: false }, ...config })
+/**
+ * What tests need unless they say otherwise: rules are not enforced, so that no call waits for approval, and lists and
+ * calls wait for servers that are not known yet, since on a busy machine their start takes longer than usual.
+ */
+const watched = ({ gateway = {}, ...config }: { readonly gateway?: object }): object => ({
+  governance: { enforce: false },
+  gateway: { startup_wait: '50s', ...gateway },
+  ...config,
+})
 
 export interface RunningGateway extends Place {
   readonly url: string

@@ -29,7 +29,6 @@ const CALLS: readonly (readonly [tool: string, args: object])[] = [
 
 async function gateway(enforce: boolean, tools: string): Promise<RunningGateway> {
   const place = makePlace({
-    gateway: { startup_wait: '50s' },
     governance: { enforce, approval_timeout: '1s' },
     mcp_servers: { notes: { command: 'node', args: ['notes.mjs'], cwd: SERVERS } },
   })

@@ -22,7 +22,7 @@ function place(): Place & { readonly executed: () => readonly string[] } {
   const made = makePlace()
   const file = join(made.home, 'executed')
   const counter = { command: 'node', args: [COUNTING, file] }
-  made.writeConfig({ gateway: { startup_wait: '50s' }, mcp_servers: { counter } })
+  made.writeConfig({ mcp_servers: { counter } })
   undo.push(() => made.remove())
   const executed = (): readonly string[] =>
     existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter(Boolean) : []

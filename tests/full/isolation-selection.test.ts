@@ -18,7 +18,7 @@ interface Wish {
 
 async function openSelecting({ servers = { db: FLOOD }, tools, config = {} }: Wish = {}): Promise<RunningGateway> {
   const place = makePlace()
-  place.writeConfig({ gateway: { startup_wait: '30s' }, mcp_servers: servers, ...config })
+  place.writeConfig({ mcp_servers: servers, ...config })
   if (tools) writeFileSync(join(place.home, 'tools.yaml'), JSON.stringify({ tools }))
   writeProfiles(place, {
     CODEX: { DEFAULT: {}, FLOOD: { selected_mcp_tools: ['db/flood'] }, NONE: { selected_mcp_tools: [] } },

@@ -37,7 +37,7 @@ function openLane(): Lane {
   const place = makePlace()
   const executedFile = join(place.home, 'executed')
   const counter = { command: 'node', args: [COUNTING, executedFile] }
-  place.writeConfig({ gateway: { startup_wait: '50s' }, mcp_servers: { counter } })
+  place.writeConfig({ mcp_servers: { counter } })
   const lane = { place, executedFile, answered: [], asked: 0, killedEarly: 0 }
   lanes.push(lane)
   return lane

@@ -23,7 +23,7 @@ function place(gateway: object = {}): Place {
   const made = makePlace()
   const server = { command: 'node', args: [HOSTILE, `for=${made.state}`] }
   made.writeConfig({
-    gateway: { linger: '100ms', startup_wait: '50s', ...gateway },
+    gateway: { linger: '100ms', ...gateway },
     mcp_servers: { one: server, two: server },
   })
   undo.push(async () => {
