@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { findLastingPort } from './lasting-port.ts'
 import { LegacyClient } from './mcp-client.ts'
 import {
   type Instance,
@@ -26,13 +27,14 @@ let normal: Instance
 let isolated: Instance
 let paired: PairedGateway
 
-const servers = () => ({ data: { url: normal.url, url_isolated: isolated.url, timeouts: { startup: '2s' } } })
+const servers = () => ({ data: { url: normal.url, url_isolated: isolated.url } })
 let sessions = 0
 const newSession = (): string => `s${++sessions}`
 
 beforeAll(async () => {
   root = makeRoot()
-  ;[normal, isolated] = await Promise.all([startInstance('normal'), startInstance('isolated')])
+  const start = async (name: string) => startInstance(name, ['--port', String(await findLastingPort())])
+  ;[normal, isolated] = await Promise.all([start('normal'), start('isolated')])
   paired = await openPairedGateway({ servers: servers(), root })
   await untilPaired(paired)
 })

@@ -85,7 +85,8 @@ const OPEN = { requires_approval: false }
 async function load(home: string, servers: Json) {
   const defaults = { low: OPEN, medium: OPEN, high: OPEN }
   const governance = { enforce: true, defaults, escalation: { policy_violations: false, upstream_crashes: false } }
-  const config = { governance, mcp_servers: servers }
+  // On a busy machine the start of a server takes longer than calls usually wait for one that is not known yet.
+  const config = { gateway: { startup_wait: '50s' }, governance, mcp_servers: servers }
   writeFileSync(join(home, 'config.yaml'), JSON.stringify(config))
   return loadSettings({ home, environment: process.env, content: await readHome(home) })
 }
