@@ -80,7 +80,7 @@ const PACKAGES: readonly Probe[] = [
   refused('packages/core/src/probe.ts', './json/json-scanner.ts'),
   refused('packages/core/src/shaping/probe.ts', '../json/json-walk.ts'),
   refused('packages/core/src/json/probe.ts', 'node:fs'),
-  refused('packages/kit/src/probe.ts', './results/result-shelf.ts'),
+  refused('packages/kit/src/probe.ts', './results/result-store.ts'),
   refused('packages/kit/src/results/probe.ts', '../protocol/protocol.ts'),
   refused('packages/kit/src/schema/probe.ts', 'node:fs'),
   refused('packages/kit/src/call/probe.ts', '../offers/offers.ts'),

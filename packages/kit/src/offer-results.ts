@@ -2,12 +2,12 @@ import { READ_RESULT_TOOL } from '@sallyport/core'
 import type { McpServer } from './mcp-server.ts'
 import { READ } from './permission.ts'
 import {
-  currentShelf,
+  currentResultStore,
   isTextType,
   READ_RESULT_INPUT,
   RESULT_URI_PREFIX,
   type ReadResultOptions,
-  type ResultShelf,
+  type ResultStore,
   readResult,
 } from './results/results.ts'
 import { ToolFatalError, ToolRetryError } from './tool-error.ts'
@@ -18,13 +18,13 @@ const MAX_RESOURCE_BYTES = 4 * 1024 * 1024
 export interface OfferResultsOptions extends ReadResultOptions {
   /** The name of the tool. */
   readonly name?: string
-  /** Returns the shelf of the calling session. Default: the shelf in its workspace. */
-  readonly shelf?: () => ResultShelf
+  /** Returns the store of the calling session. Default: the store in its workspace. */
+  readonly store?: () => ResultStore
 }
 
 /** Lets callers read their saved results: page by page with a tool, or through the links in results. */
 export function offerResults(server: McpServer, options: OfferResultsOptions = {}): void {
-  const { name = READ_RESULT_TOOL, shelf = requireCurrentShelf } = options
+  const { name = READ_RESULT_TOOL, store = requireCurrentResultStore } = options
   server.tool(
     name,
     {
@@ -34,13 +34,13 @@ export function offerResults(server: McpServer, options: OfferResultsOptions = {
       permission: READ,
       input: READ_RESULT_INPUT,
     },
-    (args) => readResult(shelf(), args, options),
+    (args) => readResult(store(), args, options),
   )
   server.resourceTemplate(
     `${RESULT_URI_PREFIX}{handle}`,
     { name: 'saved-result', description: 'A result that was saved whole' },
     async ({ variables }) => {
-      const found = await shelf().read(variables.handle ?? '')
+      const found = await store().read(variables.handle ?? '')
       if (found === undefined) return undefined
       const { saved, bytes } = found
       if (saved.size <= MAX_RESOURCE_BYTES) return isTextType(saved.mimeType) ? bytes.toString('utf8') : bytes
@@ -49,9 +49,9 @@ export function offerResults(server: McpServer, options: OfferResultsOptions = {
   )
 }
 
-function requireCurrentShelf(): ResultShelf {
-  const shelf = currentShelf()
-  if (shelf !== undefined) return shelf
+function requireCurrentResultStore(): ResultStore {
+  const store = currentResultStore()
+  if (store !== undefined) return store
   throw new ToolFatalError('The caller is unknown, so it has no saved results.', {
     nextStep: 'The operator must give the connection an identity.',
   })

@@ -168,7 +168,7 @@ function countColumns(text: string, delimiter: number): number {
   const sample = text.slice(0, SAMPLE_LENGTH)
   eachRecord(sample, delimiter, (start, end) => {
     if (end < sample.length || sample.length === text.length)
-      counts.push(splitCells(sample, { start, end }, { delimiter, most: 0 }).count)
+      counts.push(splitCells(sample, { start, end }, { delimiter, maxCells: 0 }).count)
     return counts.length < SAMPLED_LINES
   })
   const [first = 0] = counts

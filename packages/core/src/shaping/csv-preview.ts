@@ -101,7 +101,7 @@ interface WrittenRecord {
 }
 
 function writeRecord({ text, delimiter }: Table, record: Cell, { columns, length }: Width): WrittenRecord {
-  const { cells, count } = splitCells(text, record, { delimiter, most: columns })
+  const { cells, count } = splitCells(text, record, { delimiter, maxCells: columns })
   const isCut = count > columns || cells.some(({ start, end }) => end - start > length)
   if (!isCut) return { text: text.slice(record.start, record.end), isCut }
   const shown = cells.map((cell) => writeCell(text, cell, length))

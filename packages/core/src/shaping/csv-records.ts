@@ -59,7 +59,7 @@ export function eachRecord(text: string, delimiter: number, visit: (start: numbe
 export function splitCells(
   text: string,
   { start, end }: Cell,
-  { delimiter, most: maxCells }: { readonly delimiter: number; readonly most: number },
+  { delimiter, maxCells }: { readonly delimiter: number; readonly maxCells: number },
 ): { readonly cells: readonly Cell[]; readonly count: number } {
   const cells: Cell[] = []
   let count = 0

@@ -8,7 +8,7 @@ import {
   createProviderEngine,
   ResultShaper,
   resolveShapingRules,
-  type SessionShelves,
+  type SessionResults,
 } from '../isolation/isolation.ts'
 import { type CallGauge, compileServerRules, Listings, listingSteps, Pipeline } from '../pipeline/pipeline.ts'
 import type { Ids } from '../serve/serve.ts'
@@ -27,7 +27,7 @@ export interface DecisionPartsOptions {
   readonly telemetry: Telemetry
   readonly ids: Ids
   /** Stores full results. */
-  readonly shelves: SessionShelves
+  readonly sessionResults: SessionResults
   readonly tokens: Pick<LocalTokens, 'isValid'>
   readonly callerKeys: CallerKeys
   readonly settings: () => Settings
@@ -75,10 +75,16 @@ export function createDecisionParts(options: DecisionPartsOptions): DecisionPart
   return { listings, pipeline }
 }
 
-function createResultShaper({ shelves, settings, governance, ids, onWarning }: DecisionPartsOptions): ResultShaper {
+function createResultShaper({
+  sessionResults,
+  settings,
+  governance,
+  ids,
+  onWarning,
+}: DecisionPartsOptions): ResultShaper {
   return new ResultShaper({
     settings,
-    shelfOf: (owner) => shelves.shelfFor(owner),
+    storeFor: (owner) => sessionResults.storeFor(owner),
     findValueProblem: governance.findValueProblem,
     createEngine: createProviderEngine,
     newId: () => ids.callId(),

@@ -12,7 +12,7 @@ import {
   type Settings,
 } from '../config/config.ts'
 import type { Approver } from '../governance/governance.ts'
-import { type SessionShelves, withoutQuotedText } from '../isolation/isolation.ts'
+import { type SessionResults, withoutQuotedText } from '../isolation/isolation.ts'
 import { CallGauge, type Listings, type Pipeline } from '../pipeline/pipeline.ts'
 import { ChangeHub, createIds, HttpMcp, type Ids, LegacySessions, Methods, type Readiness } from '../serve/serve.ts'
 import {
@@ -189,7 +189,17 @@ export class Gateway {
   #createDecisionParts(): DecisionParts {
     const { catalog, governance, gauge, fleet, store, telemetry, ids, tokens } = this
     return createDecisionParts({
-      ...{ catalog, governance, gauge, fleet, store, telemetry, ids, tokens, shelves: this.#opened.shelves },
+      ...{
+        catalog,
+        governance,
+        gauge,
+        fleet,
+        store,
+        telemetry,
+        ids,
+        tokens,
+        sessionResults: this.#opened.sessionResults,
+      },
       callerKeys: this.#opened.callerKeys,
       settings: () => this.#settings,
       onWarning: this.#parts.onWarning,
@@ -248,7 +258,7 @@ export class Gateway {
 
   /** Starts the servers in the background, so that the entry points can report first that they are open. */
   start(when: StartTime = 'now'): void {
-    for (const part of [this.governance, this.#opened.shelves]) part.start()
+    for (const part of [this.governance, this.#opened.sessionResults]) part.start()
     this.#starting = this.fleet.waitForStart(this.isReady ? when : 'now').then(() => this.#startServers())
   }
 
@@ -343,7 +353,7 @@ export class Gateway {
     await this.governance.discovery.flush()
     await this.fleet.close()
     await this.governance.close()
-    await this.#opened.shelves.close()
+    await this.#opened.sessionResults.close()
     this.failures.close()
     this.audit.close()
     this.record({ type: 'GATEWAY_STOPPED', reason })
@@ -423,7 +433,7 @@ export interface OpenedParts {
   readonly callerKeys: CallerKeys
   readonly watchdog: Watchdog
   readonly builtIns: McpServer
-  readonly shelves: SessionShelves
+  readonly sessionResults: SessionResults
   readonly telemetry: Telemetry
   readonly marks: { readonly state: string; readonly run: string }
 }

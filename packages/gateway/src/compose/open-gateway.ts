@@ -4,7 +4,7 @@ import { getSessionId, getUserId, type McpServer } from '@sallyport/kit'
 import { locateKeys } from '../config/config.ts'
 import { makeFolder } from '../disk/disk.ts'
 import { compilePattern } from '../governance/governance.ts'
-import { SessionShelves } from '../isolation/isolation.ts'
+import { SessionResults } from '../isolation/isolation.ts'
 import { CallerKeys, CurrentAuthenticators, openLocalTokens } from '../sessions/sessions.ts'
 import { openGatewayTelemetry } from '../telemetry/telemetry.ts'
 import { createBuiltInServer, createMark, openWatchdog } from '../upstream/upstream.ts'
@@ -31,10 +31,10 @@ export async function openGateway(parts: GatewayParts): Promise<Gateway> {
       onWarning,
     })
     undo.push(() => telemetry.close())
-    const shelves = new SessionShelves({ state, settings: () => gateway.settings })
-    const builtIns = createBuiltIns(parts, shelves)
+    const sessionResults = new SessionResults({ state, settings: () => gateway.settings })
+    const builtIns = createBuiltIns(parts, sessionResults)
     const gateway: Gateway = new Gateway(parts, {
-      ...{ tokens, gatekeeper, callerKeys, watchdog, builtIns, shelves, telemetry, marks },
+      ...{ tokens, gatekeeper, callerKeys, watchdog, builtIns, sessionResults, telemetry, marks },
     })
     gateway.governance.approvalChannels.watchTokens(tokens)
     gateway.restore()
@@ -57,12 +57,12 @@ function createMarks(path: string): OpenedParts['marks'] {
 }
 
 /** The gateway's own tools. In each session they see only its own workspace and results. */
-function createBuiltIns({ state, onWarning }: GatewayParts, shelves: SessionShelves): McpServer {
+function createBuiltIns({ state, onWarning }: GatewayParts, sessionResults: SessionResults): McpServer {
   return createBuiltInServer({
     version: VERSION,
     dataFolder: state,
     compilePattern,
-    shelf: () => shelves.shelfFor({ user: getUserId(), session: getSessionId() }),
+    resultStore: () => sessionResults.storeFor({ user: getUserId(), session: getSessionId() }),
     onBug: (bug) => onWarning(`a built-in tool broke: ${stackOf(bug.error)}`),
   })
 }

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Cancellation, findPreset, type Json, type JsonObject, type SallyportError } from '@sallyport/core'
-import { createWorkspace, openResultShelf, readResult } from '@sallyport/kit'
+import { createWorkspace, openResultStore, readResult } from '@sallyport/kit'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import { DEFAULT_SETTINGS, type ModelSettings, type Settings } from '../config/config.ts'
@@ -42,11 +42,11 @@ interface ShaperOptions {
 
 const textResult = (text: string, rest: JsonObject = {}): JsonObject => ({ content: [{ type: 'text', text }], ...rest })
 
-function makeShelf() {
+function makeStore() {
   const root = mkdtempSync(join(tmpdir(), 'sallyport-results-'))
   onTestFinished(() => rmSync(root, { recursive: true, force: true }))
   const saved = (): readonly string[] => readdirSync(root, { recursive: true, encoding: 'utf8' })
-  return { shelf: openResultShelf({ workspace: createWorkspace(root) }), saved }
+  return { store: openResultStore({ workspace: createWorkspace(root) }), saved }
 }
 
 /** Quotes the value that it refuses: the worst case. */
@@ -54,7 +54,7 @@ const findValueProblem = async (_: JsonObject, value: Json): Promise<string | un
   typeof (value as JsonObject).price === 'number' ? undefined : `unexpected ${JSON.stringify(value)}`
 
 function openTestShaper({ plan, result = textResult(HOSTILE), error, turns = [], settings, preset }: ShaperOptions) {
-  const { shelf, saved } = makeShelf()
+  const { store, saved } = makeStore()
   const asked: string[] = []
   const left = [...turns]
   const shaper = new ResultShaper({
@@ -63,7 +63,7 @@ function openTestShaper({ plan, result = textResult(HOSTILE), error, turns = [],
       isolation: { ...DEFAULT_SETTINGS.isolation, model: MODEL },
       ...settings,
     }),
-    shelfOf: () => shelf,
+    storeFor: () => store,
     findValueProblem,
     createEngine: ({ name = '' }) => ({
       name,
@@ -91,7 +91,7 @@ function openTestShaper({ plan, result = textResult(HOSTILE), error, turns = [],
     recall: () => Promise.reject(new Error('nobody may call again')),
   }
   const isWhole = (): boolean => shaper.isWhole(call.rules, { frame, era: 'legacy' }, call.audience)
-  return { shelf, saved, asked, frame, isWhole, returned: () => shaper.shape(call) }
+  return { store, saved, asked, frame, isWhole, returned: () => shaper.shape(call) }
 }
 
 const resultIn = (returned: ShapedResult): JsonObject =>
@@ -184,14 +184,14 @@ describe(`${promise('ISO-11')} with a schema, only a value that matches it is re
 describe(`${promise('ISO-13')} a protocol error`, () => {
   it('is shortened like a result, and stored in full', async () => {
     const error = { code: -32000, message: `${'x'.repeat(20_000)}the end`, data: { more: 'y'.repeat(20_000) } }
-    const { returned, isWhole, shelf } = openTestShaper({ error, plan: { strategy: 'bounded' } })
+    const { returned, isWhole, store } = openTestShaper({ error, plan: { strategy: 'bounded' } })
     expect(isWhole()).toBe(false)
     const back = await returned()
     const shown = parseFrame((back as { readonly frame: UnshapedResult['frame'] }).frame).error as JsonObject
     expect(shown).toMatchObject({ code: -32000, message: expect.stringContaining(`handle ${back.facts.handle}`) })
     expect(String(shown.message).length).toBeLessThanOrEqual(8_000)
     const { handle = '' } = back.facts
-    expect(JSON.stringify(await readResult(shelf, { handle, path: '/error/message', offset: 19_900 }))).toContain(
+    expect(JSON.stringify(await readResult(store, { handle, path: '/error/message', offset: 19_900 }))).toContain(
       'the end',
     )
   })
@@ -215,14 +215,14 @@ describe(`${promise('ISO-9')} a strategy that failed`, () => {
 
 describe(`${promise('ISO-8')} an answer`, () => {
   it('says in its text how to read the full result, since not every agent shows _meta to its model', async () => {
-    const { returned, shelf } = openTestShaper({ turns: [answer({ answer: 'It is a text.', quotes: [] })] })
+    const { returned, store } = openTestShaper({ turns: [answer({ answer: 'It is a text.', quotes: [] })] })
     const { content, _meta } = resultIn(await returned()) as Record<string, any>
     const { handle } = _meta['sallyport/isolation']
     expect(content).toEqual([
       { type: 'text', text: '[Written by a model, not by the tool.]\nIt is a text.' },
       { type: 'text', text: `[Full result: sallyport_read_result with handle ${handle}.]` },
     ])
-    expect(JSON.stringify(await readResult(shelf, { handle }))).toContain(HOSTILE)
+    expect(JSON.stringify(await readResult(store, { handle }))).toContain(HOSTILE)
   })
 })
 
@@ -257,7 +257,7 @@ describe(`${promise('ISO-7')} what an isolated tool returns`, () => {
       const back = await test.returned()
       expect(textsOf(back).length).toBeLessThanOrEqual(budget)
       const { handle } = (resultIn(back)._meta as Record<string, JsonObject>)['sallyport/isolation'] ?? {}
-      expect(JSON.stringify(await readResult(test.shelf, { handle: String(handle) }))).toContain('xxx')
+      expect(JSON.stringify(await readResult(test.store, { handle: String(handle) }))).toContain('xxx')
     }
   })
 

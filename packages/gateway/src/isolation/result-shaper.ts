@@ -12,7 +12,7 @@ import {
   SallyportError,
   shapeText,
 } from '@sallyport/core'
-import { type ResultShelf, SHAPED_META, shapeToolResult, type ToolResult } from '@sallyport/kit'
+import { type ResultStore, SHAPED_META, shapeToolResult, type ToolResult } from '@sallyport/kit'
 import type { ModelSettings, Settings } from '../config/config.ts'
 import { type Frame, parseFrame, scanFrame } from '../upstream/upstream.ts'
 import type { Audience } from './audience.ts'
@@ -58,7 +58,7 @@ export interface ServerResult {
 
 export interface ResultShaperOptions {
   readonly settings: () => Pick<Settings, 'isolation' | 'executor' | 'context'>
-  readonly shelfOf: (owner: ResultOwner) => ResultShelf
+  readonly storeFor: (owner: ResultOwner) => ResultStore
   readonly findValueProblem: RunParts['findValueProblem']
   readonly createEngine: (model: ModelSettings) => ModelEngine
   readonly newId: () => string
@@ -144,9 +144,9 @@ export class ResultShaper {
     const shaped = await shapeToolResult(result as unknown as ToolResult, {
       preset: this.#presetFor(call),
       ...(written !== undefined && { writtenStructure: written }),
-      openShelf: () => this.#options.shelfOf(call.owner),
+      openStore: () => this.#options.storeFor(call.owner),
       tool: call.definition.name,
-      sayRest: ({ handle }) => describeFullResult(call, handle),
+      describeFullResult: ({ handle }) => describeFullResult(call, handle),
     })
     return shaped as unknown as JsonObject
   }
@@ -211,7 +211,7 @@ export class ResultShaper {
   /** Returns the handle; `undefined` if the result could not be stored. The answer is still useful then. */
   async #storeResult({ owner, definition }: UnshapedResult, result: JsonObject): Promise<string | undefined> {
     try {
-      const saved = await this.#options.shelfOf(owner).save(toFullText(result), { tool: definition.name })
+      const saved = await this.#options.storeFor(owner).save(toFullText(result), { tool: definition.name })
       return saved.handle
     } catch {
       return undefined

@@ -215,7 +215,7 @@ async function skipBom(file: OpenFile): Promise<number> {
 }
 
 function readFields(text: string, record: { start: number; end: number }, delimiter: number): readonly string[] {
-  const { cells } = splitCells(text, record, { delimiter, most: Number.POSITIVE_INFINITY })
+  const { cells } = splitCells(text, record, { delimiter, maxCells: Number.POSITIVE_INFINITY })
   return cells.map((cell) => readCell(text, cell))
 }
 
@@ -230,7 +230,7 @@ export async function detectDelimiter(file: OpenFile): Promise<number> {
   for (const candidate of DELIMITERS) {
     const code = candidate.charCodeAt(0)
     const end = recordEnd(text, 0, code)
-    const fields = end < 0 ? 0 : splitCells(text, { start: 0, end }, { delimiter: code, most: 0 }).count
+    const fields = end < 0 ? 0 : splitCells(text, { start: 0, end }, { delimiter: code, maxCells: 0 }).count
     if (fields > best.fields) best = { code, fields }
   }
   return best.code

@@ -21,7 +21,7 @@ import {
   readPromptArguments,
   type Tool,
 } from '../offers/offers.ts'
-import { currentShelf, nameResultPreset, openWholeResult, shapeToolResult } from '../results/results.ts'
+import { currentResultStore, nameResultPreset, openWholeResult, shapeToolResult } from '../results/results.ts'
 import {
   describeToolError,
   isInstance,
@@ -186,7 +186,7 @@ function refuseMissingCapability(error: unknown, { era }: MethodCall): Answer | 
 /** Saves large results and shows them in part, if the tool has a preset. */
 async function applyPreset({ preset, definition }: Tool, result: ToolResult): Promise<ToolResult> {
   if (preset === undefined) return result
-  return shapeToolResult(result, { preset, openShelf: currentShelf, tool: definition.name })
+  return shapeToolResult(result, { preset, openStore: currentResultStore, tool: definition.name })
 }
 
 async function readResource(call: MethodCall): Promise<Answer> {

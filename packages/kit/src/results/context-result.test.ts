@@ -7,7 +7,7 @@ import { connectInMemory } from '../testing/testing.ts'
 import type { ToolResult } from '../tool-result.ts'
 import { contextResult } from './context-result.ts'
 import { readResult } from './read-result.ts'
-import { createTestRoot, openTestShelf } from './test-shelf.test-kit.ts'
+import { createTestRoot, openTestStore } from './test-result-store.test-kit.ts'
 
 const log = Array.from({ length: 2_000 }, (_, index) => `[INFO] request ${index} was answered`).join('\n')
 const HANDLE = /r_[a-z2-7]{20}/
@@ -24,20 +24,20 @@ describe(`${promise('KIT-4')}: contextResult`, () => {
   })
 
   it('turns a long text into a short one, and saves it', async () => {
-    const shelf = openTestShelf(createTestRoot())
-    const search = contextResult('log_search', async (_query: string) => log, { shelf, name: 'search' })
+    const store = openTestStore(createTestRoot())
+    const search = contextResult('log_search', async (_query: string) => log, { store, name: 'search' })
     const text = await search('x')
     expectTypeOf(text).toBeString()
     expect(text.length).toBeLessThanOrEqual(10_000)
     const handle = HANDLE.exec(text)?.[0] ?? ''
-    expect(await readResult(shelf, { handle, lines: '1500' })).toMatch(
+    expect(await readResult(store, { handle, lines: '1500' })).toMatch(
       /^\[Lines 1,500 to 1,500 of 2,000\..*\]\n\[INFO\] request 1499 was/,
     )
   })
 
   it('turns large values into results, and returns values that JSON cannot represent unchanged', async () => {
     const rows = Array.from({ length: 900 }, (_, id) => ({ id, at: new Date(0) }))
-    const result = await contextResult('sql_query', () => rows, { shelf: openTestShelf(createTestRoot()) })()
+    const result = await contextResult('sql_query', () => rows, { store: openTestStore(createTestRoot()) })()
     expect(result).toMatchObject({ content: [{ type: 'text' }, { type: 'resource_link' }] })
     const cycle: { self?: object } = {}
     cycle.self = cycle

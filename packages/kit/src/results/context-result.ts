@@ -2,14 +2,14 @@ import { findPreset, PRESETS, type Preset, type Presets } from '@sallyport/core'
 import { findScope } from '../identity/identity.ts'
 import { brandWholeResult, createToolResult, isWholeResult, type ToolResult, textContent } from '../tool-result.ts'
 import { currentWorkspace, type Workspace } from '../workspace/workspace.ts'
-import { openResultShelf, type ResultShelf } from './result-shelf.ts'
+import { openResultStore, type ResultStore } from './result-store.ts'
 import { shapeToolResult } from './shape-tool-result.ts'
 import { keepsWhole } from './whole-result.ts'
 
 /** Where a shaped result is saved, and which presets are available. */
 export interface ContextResultOptions {
-  /** Default: the shelf of the calling user and session, if there is one. */
-  readonly shelf?: ResultShelf
+  /** Default: the store of the calling user and session, if there is one. */
+  readonly store?: ResultStore
   /** Becomes a part of the names of saved files. */
   readonly name?: string
   /** The presets in which the name is looked up. */
@@ -36,10 +36,14 @@ export function contextResult<Args extends readonly unknown[], Value>(
   }
 }
 
-async function shapeValue(value: unknown, preset: Preset, { shelf, name }: ContextResultOptions): Promise<unknown> {
+async function shapeValue(value: unknown, preset: Preset, { store, name }: ContextResultOptions): Promise<unknown> {
   const result = toToolResult(value)
   if (result === undefined) return value
-  const shaping = { preset, openShelf: () => shelf ?? currentShelf(), ...(name === undefined ? {} : { tool: name }) }
+  const shaping = {
+    preset,
+    openStore: () => store ?? currentResultStore(),
+    ...(name === undefined ? {} : { tool: name }),
+  }
   const shaped = await shapeToolResult(result, shaping)
   if (shaped === result) return value
   return typeof value === 'string' ? shaped.content[0]?.text : brandWholeResult(shaped)
@@ -56,14 +60,14 @@ function toToolResult(value: unknown): ToolResult | undefined {
   }
 }
 
-/** One shelf for each workspace, so that concurrent calls know each other's files. */
-const shelves = new WeakMap<Workspace, ResultShelf>()
+/** One store for each workspace, so that concurrent calls know each other's files. */
+const stores = new WeakMap<Workspace, ResultStore>()
 
 /** The saved results of the calling user and session; `undefined` outside of a call. */
-export function currentShelf(): ResultShelf | undefined {
+export function currentResultStore(): ResultStore | undefined {
   if (findScope() === undefined) return undefined
   const workspace = currentWorkspace()
-  const shelf = shelves.get(workspace) ?? openResultShelf({ workspace })
-  shelves.set(workspace, shelf)
-  return shelf
+  const store = stores.get(workspace) ?? openResultStore({ workspace })
+  stores.set(workspace, store)
+  return store
 }

@@ -1,7 +1,7 @@
 import { type CompilePattern, type PageRange, type PageRequest, pageText } from '@sallyport/core'
 import { ToolRetryError } from '../tool-error.ts'
 import { isHandle, isTextType } from './result-file.ts'
-import type { ResultShelf, SavedResult } from './result-shelf.ts'
+import type { ResultStore, SavedResult } from './result-store.ts'
 
 /** The arguments of a tool that reads saved results, for its definition. */
 export const READ_RESULT_INPUT = {
@@ -42,7 +42,7 @@ export interface ReadResultOptions {
   /** Compiles regular expressions that are safe to run. If missing, only plain text can be searched. */
   readonly compile?: CompilePattern
   /** The maximum number of characters of a page, without its first line. */
-  readonly most?: number
+  readonly maxLength?: number
 }
 
 const DEFAULT_MAX_CHARACTERS = 4_000
@@ -51,12 +51,12 @@ const SELECTORS = ['offset', 'lines', 'rows', 'path', 'grep', 'pattern'] as cons
 
 /** Returns one page of a saved result, and the arguments for the next page. */
 export async function readResult(
-  shelf: ResultShelf,
+  store: ResultStore,
   args: ReadResultArguments,
-  { compile, most: maxLength = DEFAULT_MAX_CHARACTERS }: ReadResultOptions = {},
+  { compile, maxLength = DEFAULT_MAX_CHARACTERS }: ReadResultOptions = {},
 ): Promise<string> {
   const request = parseRequest(args, compile)
-  const found = isHandle(args.handle) ? await shelf.read(args.handle) : undefined
+  const found = isHandle(args.handle) ? await store.read(args.handle) : undefined
   // The answer is the same for a result of another session, a deleted one and one that never existed.
   if (found === undefined)
     throw new ToolRetryError(

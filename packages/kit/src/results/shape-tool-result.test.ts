@@ -5,16 +5,16 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import { type Content, type ToolResult, textContent } from '../tool-result.ts'
-import type { ResultShelf } from './result-shelf.ts'
+import type { ResultStore } from './result-store.ts'
 import { SHAPED_META, shapeToolResult } from './shape-tool-result.ts'
-import { createTestRoot, openTestShelf } from './test-shelf.test-kit.ts'
+import { createTestRoot, openTestStore } from './test-result-store.test-kit.ts'
 
 const PRESET = { ...findPreset('default'), mediaBytes: 1_000 }
 const rows = Array.from({ length: 500 }, (_, id) => ({ id, name: `row ${id}` }))
 const json = JSON.stringify(rows)
 
-const shape = (result: ToolResult, shelf: ResultShelf | undefined): Promise<ToolResult> =>
-  shapeToolResult(result, { preset: PRESET, openShelf: () => shelf, tool: 'query' })
+const shape = (result: ToolResult, store: ResultStore | undefined): Promise<ToolResult> =>
+  shapeToolResult(result, { preset: PRESET, openStore: () => store, tool: 'query' })
 
 const metaOf = (result: ToolResult): any => result._meta?.[SHAPED_META]
 const textsOf = (result: ToolResult): readonly string[] =>
@@ -28,10 +28,10 @@ describe(`${promise('ISO-16')}: a result`, () => {
   })
 
   it('that is large is saved in full, then shortened, and linked', async () => {
-    const shelf = openTestShelf(createTestRoot())
-    const shaped = await shape({ content: [textContent(json)], _meta: { mine: 1 } }, shelf)
+    const store = openTestStore(createTestRoot())
+    const shaped = await shape({ content: [textContent(json)], _meta: { mine: 1 } }, store)
     const [facts] = metaOf(shaped).results
-    expect((await shelf.read(facts.handle))?.bytes.toString()).toBe(json)
+    expect((await store.read(facts.handle))?.bytes.toString()).toBe(json)
     expect(facts).toMatchObject({ kind: 'json', characters: json.length, omitted: { noun: 'item', of: 500 } })
     expect(JSON.parse(textsOf(shaped)[0] ?? '').notice).toContain(`sallyport_read_result with handle ${facts.handle}`)
     expect(shaped.content.at(-1)).toMatchObject({
@@ -44,11 +44,11 @@ describe(`${promise('ISO-16')}: a result`, () => {
   })
 
   it('that cannot be saved is still shown in part, and says that the rest is lost', async () => {
-    const full = openTestShelf(createTestRoot(), {}, { limits: { workspaceBytes: 1_000 } })
+    const full = openTestStore(createTestRoot(), {}, { limits: { workspaceBytes: 1_000 } })
     const blocked = createTestRoot()
     writeFileSync(join(blocked, 'results'), 'a file')
-    for (const shelf of [full, openTestShelf(blocked)]) {
-      const shaped = await shape({ content: [textContent(json)] }, shelf)
+    for (const store of [full, openTestStore(blocked)]) {
+      const shaped = await shape({ content: [textContent(json)] }, store)
       expect(textsOf(shaped)[0]).toContain('The rest could not be saved and is lost')
       expect(metaOf(shaped).results[0].lost).toBeDefined()
       expect(shaped.content).toHaveLength(1)
@@ -57,7 +57,7 @@ describe(`${promise('ISO-16')}: a result`, () => {
   })
 
   it('with large images, audio and bytes describes and links them', async () => {
-    const shelf = openTestShelf(createTestRoot())
+    const store = openTestStore(createTestRoot())
     const data = Buffer.alloc(3_000, 7).toString('base64')
     const shaped = await shape(
       {
@@ -68,7 +68,7 @@ describe(`${promise('ISO-16')}: a result`, () => {
           { type: 'image', data: 'AAAA', mimeType: 'image/gif' },
         ],
       },
-      shelf,
+      store,
     )
     expect(textsOf(shaped)[0]).toMatch(
       /^\[An image \(image\/png, 3.0 kB\) left out\. Full result: .* r_[a-z2-7]{20}\.\]$/,
@@ -78,18 +78,18 @@ describe(`${promise('ISO-16')}: a result`, () => {
       ...['resource_link', 'resource_link', 'resource_link'],
     ])
     for (const { handle } of metaOf(shaped).results)
-      expect((await shelf.read(handle))?.bytes.equals(Buffer.alloc(3_000, 7))).toBe(true)
+      expect((await store.read(handle))?.bytes.equals(Buffer.alloc(3_000, 7))).toBe(true)
   })
 
   it('of many blocks is limited as a whole, and what is left out is saved', async () => {
-    const shelf = openTestShelf(createTestRoot())
+    const store = openTestStore(createTestRoot())
     const content = Array.from({ length: 300 }, (_, index) => textContent(`block ${index} ${'word '.repeat(100)}`))
-    const shaped = await shape({ content, isError: true }, shelf)
+    const shaped = await shape({ content, isError: true }, store)
     expect(lengthOf(shaped)).toBeLessThanOrEqual(PRESET.threshold)
     expect(shaped.isError).toBe(true)
     const left = metaOf(shaped).results.at(-1)
     expect(left.omitted).toMatchObject({ noun: 'block', of: 300 })
-    expect(JSON.parse((await shelf.read(left.handle))?.bytes.toString() ?? '')).toEqual(content)
+    expect(JSON.parse((await store.read(left.handle))?.bytes.toString() ?? '')).toEqual(content)
   })
 
   it.each<[string, readonly number[]]>([
@@ -102,9 +102,9 @@ describe(`${promise('ISO-16')}: a result`, () => {
     const preset = { ...PRESET, threshold: 8_000, previewTokens: Number.POSITIVE_INFINITY, fills: true }
     const content = lengths.map((length) => textContent('word '.repeat(length / 5)))
     const between = content.flatMap((block) => [block, { type: 'image', data: 'AA', mimeType: 'image/gif' }])
-    const shelf = openTestShelf(createTestRoot())
+    const store = openTestStore(createTestRoot())
     for (const blocks of [content, ...(content.length < 10 ? [between] : [])]) {
-      const shaped = await shapeToolResult({ content: blocks, isError: true }, { preset, openShelf: () => shelf })
+      const shaped = await shapeToolResult({ content: blocks, isError: true }, { preset, openStore: () => store })
       expect(lengthOf(shaped)).toBeLessThanOrEqual(8_000)
       expect(lengthOf(shaped)).toBeGreaterThan(8_000 * 0.85)
       const short = content.filter(({ text }) => String(text).length <= 300).slice(0, 50)
@@ -113,16 +113,16 @@ describe(`${promise('ISO-16')}: a result`, () => {
   })
 
   it('of very many empty blocks, or with a block of an unknown type, is limited too', async () => {
-    const shelf = openTestShelf(createTestRoot())
-    const empty = await shape({ content: Array.from({ length: 100_000 }, () => textContent('')) }, shelf)
+    const store = openTestStore(createTestRoot())
+    const empty = await shape({ content: Array.from({ length: 100_000 }, () => textContent('')) }, store)
     expect(empty.content.length).toBeLessThan(20)
-    const unknown = await shape({ content: [{ type: 'hologram', pixels: 'x'.repeat(9_000) }] }, shelf)
+    const unknown = await shape({ content: [{ type: 'hologram', pixels: 'x'.repeat(9_000) }] }, store)
     expect(textsOf(unknown)[0]).toMatch(/^\[A block of 9,0\d\d characters left out\. Full result: /)
   })
 
   it('that is fatal still begins with the fatal prefix', async () => {
     const text = `[FATAL] ${'The disk is gone.\n'.repeat(900)}`
-    const shaped = await shape({ content: [textContent(text)], isError: true }, openTestShelf(createTestRoot()))
+    const shaped = await shape({ content: [textContent(text)], isError: true }, openTestStore(createTestRoot()))
     expect(textsOf(shaped)[0]).toMatch(/^\[FATAL\] \[Preview of /)
     expect(lengthOf(shaped)).toBeLessThanOrEqual(PRESET.threshold)
   })
@@ -142,7 +142,7 @@ describe(`${promise('ISO-16')}: a result`, () => {
     )
     await fc.assert(
       fc.asyncProperty(blocks, async (content) => {
-        const shaped = await shape({ content }, openTestShelf(root))
+        const shaped = await shape({ content }, openTestStore(root))
         const length = shaped.content.reduce((sum, block) => {
           const resource = block.resource as { text?: string } | undefined
           return sum + String(block.text ?? resource?.text ?? '').length
@@ -156,25 +156,25 @@ describe(`${promise('ISO-16')}: a result`, () => {
 
 describe(`${promise('ISO-17')}: structured content`, () => {
   it('is left out with the reason if it is too large, and can be read with the handle of the same text', async () => {
-    const shelf = openTestShelf(createTestRoot())
-    const shaped = await shape({ content: [textContent(json)], structuredContent: rows }, shelf)
+    const store = openTestStore(createTestRoot())
+    const shaped = await shape({ content: [textContent(json)], structuredContent: rows }, store)
     expect('structuredContent' in shaped).toBe(false)
     expect(metaOf(shaped).structuredContent).toMatch(/^Left out: it has [\d,]+ characters, and 5000 are shown\.$/)
-    expect(await shelf.list()).toHaveLength(1)
+    expect(await store.list()).toHaveLength(1)
   })
 
   it('is saved separately if the text differs', async () => {
-    const shelf = openTestShelf(createTestRoot())
-    const shaped = await shape({ content: [textContent('500 rows')], structuredContent: { rows } }, shelf)
+    const store = openTestStore(createTestRoot())
+    const shaped = await shape({ content: [textContent('500 rows')], structuredContent: { rows } }, store)
     const handle = /r_[a-z2-7]{20}/.exec(metaOf(shaped).structuredContent)?.[0] ?? ''
-    expect(JSON.parse((await shelf.read(handle))?.bytes.toString() ?? '')).toEqual({ rows })
+    expect(JSON.parse((await store.read(handle))?.bytes.toString() ?? '')).toEqual({ rows })
     expect(textsOf(shaped)[0]).toBe('500 rows')
   })
 
   it('that is small stays complete beside a text that is cut', async () => {
     const shaped = await shape(
       { content: [textContent(json)], structuredContent: { count: 500 } },
-      openTestShelf(createTestRoot()),
+      openTestStore(createTestRoot()),
     )
     expect(shaped.structuredContent).toEqual({ count: 500 })
   })

@@ -9,7 +9,7 @@ import {
   shapeText,
 } from '@sallyport/core'
 import { type Content, type ToolResult, textContent } from '../tool-result.ts'
-import type { AboutResult, ResultShelf, SavedResult } from './result-shelf.ts'
+import type { AboutResult, ResultStore, SavedResult } from './result-store.ts'
 
 /** The key in `_meta` of a result that was saved and is shown only in part. */
 export const SHAPED_META = 'sallyport/shaped'
@@ -18,10 +18,10 @@ export const SHAPED_META = 'sallyport/shaped'
 export interface ResultShaping {
   readonly preset: Preset
   /** Called only if something must be saved. If it returns `undefined`, nothing is saved, and the preview says so. */
-  readonly openShelf: () => ResultShelf | undefined
+  readonly openStore: () => ResultStore | undefined
   readonly tool?: string
   /** A sentence that says how to read the full result. Default: with the tool of `offerResults`. */
-  readonly sayRest?: (saved: SavedResult) => string
+  readonly describeFullResult?: (saved: SavedResult) => string
   /** The structured content as its server wrote it, if a JavaScript value cannot represent it. It is left out of the shaped result. */
   readonly writtenStructure?: string | Uint8Array
 }
@@ -162,11 +162,11 @@ class ResultShaper {
 
   /** A result that cannot be saved is still returned as far as it fits: losing all of it would be worse. */
   async #save(content: string | Uint8Array, about: AboutResult): Promise<SavedResult | NotSaved> {
-    const { openShelf, tool } = this.#shaping
+    const { openStore, tool } = this.#shaping
     try {
-      const shelf = openShelf()
-      if (shelf === undefined) return { reason: 'The rest was not saved: there is no session to save it for.' }
-      const saved = await shelf.save(content, { ...about, ...(tool === undefined ? {} : { tool }) })
+      const store = openStore()
+      if (store === undefined) return { reason: 'The rest was not saved: there is no session to save it for.' }
+      const saved = await store.save(content, { ...about, ...(tool === undefined ? {} : { tool }) })
       this.links.push(createLink(saved))
       return saved
     } catch {
@@ -175,7 +175,7 @@ class ResultShaper {
   }
 
   #describeRest(saved: SavedResult | NotSaved): string {
-    return 'handle' in saved ? (this.#shaping.sayRest ?? describeReadTool)(saved) : saved.reason
+    return 'handle' in saved ? (this.#shaping.describeFullResult ?? describeReadTool)(saved) : saved.reason
   }
 
   #record(saved: SavedResult | NotSaved, facts: JsonObject): void {

@@ -8,7 +8,7 @@ import {
   type McpServer,
   offerResults,
   READ,
-  type ResultShelf,
+  type ResultStore,
   ToolRetryError,
   textContent,
   toolResult,
@@ -23,7 +23,7 @@ export interface BuiltInOptions {
   readonly compilePattern?: CompilePattern
   readonly version: string
   /** The saved results of the calling session; if missing, those in its workspace. */
-  readonly shelf?: () => ResultShelf
+  readonly resultStore?: () => ResultStore
   /** If missing, standard error is used. */
   readonly onBug?: (bug: Bug) => void
 }
@@ -37,12 +37,12 @@ const PAGE_ENTRIES = 200
 const MAX_PAGE_ENTRIES = 1_000
 
 /** The gateway's own tools. Embedders add theirs with `.tool(…)`, before or after it is connected. */
-export function createBuiltInServer({ compilePattern, shelf, ...options }: BuiltInOptions): McpServer {
+export function createBuiltInServer({ compilePattern, resultStore, ...options }: BuiltInOptions): McpServer {
   const server = createMcpServer(BUILT_IN_SERVER, { title: 'Sallyport', ...options })
   offerResults(server, {
     name: READ_RESULT,
     ...(compilePattern && { compile: compilePattern }),
-    ...(shelf && { shelf }),
+    ...(resultStore && { store: resultStore }),
   })
   addReadFile(server)
   addListDirectory(server)
@@ -131,7 +131,7 @@ function addListDirectory(server: McpServer): void {
 }
 
 /** An empty page would make an agent ask forever; an unlimited one would fill its context. */
-const bounded = (limit: number, most: number): number => Math.min(Math.max(limit, 1), most)
+const bounded = (limit: number, max: number): number => Math.min(Math.max(limit, 1), max)
 
 interface SystemMetrics {
   readonly time: string

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { createWorkspace, type WorkspaceOptions } from '../workspace/workspace.ts'
-import { openResultShelf, type ResultShelf, type ShelfOptions } from './result-shelf.ts'
+import { openResultStore, type ResultStore, type ResultStoreOptions } from './result-store.ts'
 
 /** A temporary folder for one test, removed afterwards. */
 export function createTestRoot(): string {
@@ -13,10 +13,10 @@ export function createTestRoot(): string {
   return root
 }
 
-export function openTestShelf(
+export function openTestStore(
   root: string,
-  options: Omit<ShelfOptions, 'workspace'> = {},
+  options: Omit<ResultStoreOptions, 'workspace'> = {},
   workspace: WorkspaceOptions = {},
-): ResultShelf {
-  return openResultShelf({ workspace: createWorkspace(root, workspace), ...options })
+): ResultStore {
+  return openResultStore({ workspace: createWorkspace(root, workspace), ...options })
 }

@@ -2,18 +2,18 @@ import { mkdirSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { toOwnerKey } from '@sallyport/core'
-import { createWorkspace, openResultShelf, ownerFolder, type ResultShelf } from '@sallyport/kit'
+import { createWorkspace, openResultStore, ownerFolder, type ResultStore } from '@sallyport/kit'
 import type { Settings } from '../config/config.ts'
 import type { ResultOwner } from './result-shaper.ts'
 
-export interface SessionShelvesOptions {
+export interface SessionResultsOptions {
   /** The state folder. */
   readonly state: string
   readonly settings: () => Pick<Settings, 'context'>
 }
 
-interface CachedShelf {
-  readonly shelf: ResultShelf
+interface CachedStore {
+  readonly store: ResultStore
   readonly retention: Settings['context']['retention']
 }
 
@@ -22,14 +22,14 @@ const CLEANUP_INTERVAL_MS = 60 * 60_000
 const PRIVATE_MODE = 0o700
 
 /** Stores the full results of each session, in its own workspace. */
-export class SessionShelves {
-  readonly #options: SessionShelvesOptions
-  readonly #cache = new Map<string, CachedShelf>()
+export class SessionResults {
+  readonly #options: SessionResultsOptions
+  readonly #cache = new Map<string, CachedStore>()
   #timer: NodeJS.Timeout | undefined
   #cleaning: Promise<void> = Promise.resolve()
   #isClosed = false
 
-  constructor(options: SessionShelvesOptions) {
+  constructor(options: SessionResultsOptions) {
     this.#options = options
   }
 
@@ -50,22 +50,22 @@ export class SessionShelves {
   }
 
   /** Throws if the folder cannot be created. */
-  shelfFor(owner: ResultOwner): ResultShelf {
+  storeFor(owner: ResultOwner): ResultStore {
     const { retention } = this.#options.settings().context
     const name = toOwnerKey(owner)
     const known = this.#cache.get(name)
-    if (known?.retention === retention) return known.shelf
-    const shelf = this.#open(owner, retention)
+    if (known?.retention === retention) return known.store
+    const store = this.#open(owner, retention)
     const [oldest] = this.#cache.keys()
     if (oldest !== undefined && this.#cache.size >= MAX_CACHED) this.#cache.delete(oldest)
-    this.#cache.set(name, { shelf, retention })
-    return shelf
+    this.#cache.set(name, { store, retention })
+    return store
   }
 
-  #open({ user, session }: ResultOwner, { age, bytes }: CachedShelf['retention']): ResultShelf {
+  #open({ user, session }: ResultOwner, { age, bytes }: CachedStore['retention']): ResultStore {
     const root = ownerFolder(this.#folder, user, session)
     mkdirSync(root, { recursive: true, mode: PRIVATE_MODE })
-    return openResultShelf({ workspace: createWorkspace(root), limits: { age, bytes } })
+    return openResultStore({ workspace: createWorkspace(root), limits: { age, bytes } })
   }
 
   get #folder(): string {
@@ -78,7 +78,7 @@ export class SessionShelves {
     for (const name of await readdir(this.#folder).catch(() => [])) {
       if (this.#isClosed) return
       const workspace = createWorkspace(join(this.#folder, name))
-      await openResultShelf({ workspace, limits: { age } })
+      await openResultStore({ workspace, limits: { age } })
         .tidy()
         .catch(() => undefined)
     }

@@ -31,7 +31,7 @@ export interface SavedResult {
 }
 
 /** The saved results of one session. */
-export interface ResultShelf {
+export interface ResultStore {
   /** Resolves once the full result is on the disk. */
   save(content: string | Uint8Array, about?: AboutResult): Promise<SavedResult>
   /** `undefined` if this session has no such result (any more). */
@@ -41,16 +41,16 @@ export interface ResultShelf {
   tidy(): Promise<void>
 }
 
-/** Where a result shelf stores results, and its limits. */
-export interface ShelfOptions {
+/** Where a result store stores results, and its limits. */
+export interface ResultStoreOptions {
   /** The workspace of one session. Whoever can read it can read the results. */
   readonly workspace: Workspace
-  readonly limits?: Partial<ShelfLimits>
+  readonly limits?: Partial<ResultStoreLimits>
   readonly now?: () => number
 }
 
-/** How much a result shelf stores, and for how long. */
-export interface ShelfLimits {
+/** How much a result store stores, and for how long. */
+export interface ResultStoreLimits {
   /** In milliseconds. */
   readonly age: number
   /** The maximum size of all results together, and of each. */
@@ -59,22 +59,22 @@ export interface ShelfLimits {
 }
 
 const RESULTS_FOLDER = '/workspace/results'
-const DEFAULT_LIMITS: ShelfLimits = { age: 7 * 24 * 60 * 60_000, bytes: 256 * 1024 * 1024, results: 1_000 }
+const DEFAULT_LIMITS: ResultStoreLimits = { age: 7 * 24 * 60 * 60_000, bytes: 256 * 1024 * 1024, results: 1_000 }
 const CHUNK_BYTES = 16 * 1024 * 1024
 
 /** Each result is one file that is written atomically. There is no index that could be damaged, and a restart changes nothing. */
-export function openResultShelf(options: ShelfOptions): ResultShelf {
-  return new FolderShelf(options)
+export function openResultStore(options: ResultStoreOptions): ResultStore {
+  return new WorkspaceResultStore(options)
 }
 
-class FolderShelf implements ResultShelf {
+class WorkspaceResultStore implements ResultStore {
   readonly #workspace: Workspace
-  readonly #limits: ShelfLimits
+  readonly #limits: ResultStoreLimits
   readonly #now: () => number
   /** Results that are being saved. They are never removed to make room, because their callers do not know them yet. */
   readonly #saving = new Set<string>()
 
-  constructor({ workspace, limits, now = Date.now }: ShelfOptions) {
+  constructor({ workspace, limits, now = Date.now }: ResultStoreOptions) {
     this.#workspace = workspace
     this.#limits = { ...DEFAULT_LIMITS, ...limits }
     this.#now = now
