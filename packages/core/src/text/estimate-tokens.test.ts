@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { estimateTokens } from './estimate-tokens.ts'
-import { estimateToolTokens } from './estimate-tool-tokens.ts'
+import { estimateTokens, estimateToolTokens } from './estimate-tokens.ts'
 
 const anyText = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 200 }),

@@ -1,3 +1,5 @@
+import type { JsonObject } from '../json/json.ts'
+
 /** The kinds of runs of characters. A word is a run of capitals, of small letters, or of both in this order. */
 type RunKind =
   | 'capital'
@@ -129,4 +131,9 @@ function estimateWord(text: string, { from, end }: Run): number {
     before = code >= 0x80 ? -1 : letter
   }
   return price
+}
+
+/** The tokens of a tool in every turn: agents show a model only its name, description and input schema. */
+export function estimateToolTokens(wireName: string, { description, inputSchema }: JsonObject): number {
+  return estimateTokens(JSON.stringify({ name: wireName, description, input_schema: inputSchema }))
 }

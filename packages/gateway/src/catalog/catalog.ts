@@ -1,11 +1,10 @@
-import { type JsonObject, type Naming, sameExactJson } from '@sallyport/core'
+import { type JsonObject, type Naming, type SallyportEvent, sameExactJson } from '@sallyport/core'
 import type { ServerCatalog } from '../upstream/upstream.ts'
 import { toolNamesOf } from './catalog-format.ts'
 import { CatalogSnapshot, type FindRenames } from './catalog-snapshot.ts'
 
 export { CatalogSnapshot, type FindRenames, findHeaderParams } from './catalog-snapshot.ts'
 export { type CounterpartDrift, compareOnCounterpart, findCounterpartDrift } from './counterpart.ts'
-export { buildDiscoveryEvent } from './discovery.ts'
 export { MODERN_TASKS } from './extensions.ts'
 export { LastKnownCatalogs } from './last-known-catalogs.ts'
 export { type Offer, reviewName } from './offer.ts'
@@ -138,4 +137,36 @@ function sameHandshake(a: ServerCatalog, b: ServerCatalog): boolean {
   const opening = ({ instructions, capabilities, serverInfo, leftOut }: ServerCatalog): string =>
     JSON.stringify([instructions, capabilities, serverInfo, leftOut])
   return opening(a) === opening(b)
+}
+
+/** A server decides how many tools it has and how often they change. It must not decide the size of our log. */
+const MAX_NAMED = 100
+
+/** How a server's tools changed since they were last seen; `undefined` if they did not. */
+export function buildDiscoveryEvent(
+  server: string,
+  before: ServerCatalog | undefined,
+  after: ServerCatalog,
+): SallyportEvent | undefined {
+  if (before?.tools === after.tools && before?.revealed === after.revealed) return undefined
+  const printed = (serverCatalog: ServerCatalog | undefined) =>
+    new Map(
+      [...(serverCatalog?.tools ?? []), ...(serverCatalog?.revealed?.tools ?? [])].map((tool) => [
+        String(tool.name),
+        JSON.stringify(tool),
+      ]),
+    )
+  const [old, now] = [printed(before), printed(after)]
+  const added = [...now.keys()].filter((name) => !old.has(name))
+  const removed = [...old.keys()].filter((name) => !now.has(name))
+  const changed = [...now].filter(([name, text]) => old.has(name) && old.get(name) !== text).map(([name]) => name)
+  if (added.length + removed.length + changed.length === 0) return undefined
+  return {
+    type: 'TOOLS_DISCOVERED',
+    server,
+    added: added.slice(0, MAX_NAMED),
+    removed: removed.slice(0, MAX_NAMED),
+    changed: changed.slice(0, MAX_NAMED),
+    tools: now.size,
+  }
 }

@@ -19,10 +19,10 @@ export { describeUnknownVariables, type Environment } from './reading/environmen
 export { describeYamlProblem, parseTree } from './reading/located-tree.ts'
 export { parseYaml } from './reading/parse-yaml.ts'
 export { placeholderName, TEMPLATE_PLACEHOLDER } from './sections/isolation-section.ts'
-export { mayApprove } from './sections/may-approve.ts'
 export {
   findSelections,
   getSelectedMcpTools,
+  mayApprove,
   narrowPrincipal,
   type ToolSelection,
 } from './sections/narrow-principal.ts'

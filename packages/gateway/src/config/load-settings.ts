@@ -7,7 +7,6 @@ import { type HomeContent, readHome } from './home/home-content.ts'
 import { type ConfigIssue, describeIssue } from './reading/config-issue.ts'
 import { createLookup, type Environment } from './reading/environment.ts'
 import type { LocatedTree } from './reading/located-tree.ts'
-import { describeNotEnforced } from './sections/not-enforced.ts'
 import { readDockerVariables } from './servers/docker-variables.ts'
 import type { Profiles, Settings } from './settings.ts'
 
@@ -151,4 +150,13 @@ function deepFreeze<Value>(value: Value): Value {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
   for (const member of Object.values(value)) deepFreeze(member)
   return Object.freeze(value)
+}
+
+const MAX_NAMED = 12
+
+/** One warning for all protections that a home asks for and this version does not provide; `undefined` if there are none. */
+function describeNotEnforced(keys: readonly string[]): string | undefined {
+  if (keys.length === 0) return undefined
+  const rest = keys.length > MAX_NAMED ? `, and ${keys.length - MAX_NAMED} more` : ''
+  return `these settings are not enforced in this version yet: ${keys.slice(0, MAX_NAMED).join(', ')}${rest}.`
 }

@@ -7,8 +7,7 @@ import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ServerConfig } from '../config/config.ts'
 import { createBaseFinder } from './base-folders.ts'
-import { REMOTE_PATH_CONTEXT } from './path-context.ts'
-import { createServerPathContext } from './server-path-context.ts'
+import { createServerPathContext, REMOTE_PATH_CONTEXT } from './path-context.ts'
 
 let root: string
 

@@ -41,10 +41,9 @@ export {
   reviewedText,
   type StoredDigests,
 } from './offer-registry.ts'
-export { REMOTE_PATH_CONTEXT } from './path-context.ts'
+export { createServerPathContext, REMOTE_PATH_CONTEXT } from './path-context.ts'
 export { type Approver, openProgramApproval, type ProgramAnswer } from './program-approval.ts'
 export { RetryableApprovals } from './retryable-approvals.ts'
 export { type ArgumentCheck, openArgumentCheck } from './schema-check/schema-check.ts'
-export { createServerPathContext } from './server-path-context.ts'
 export { formatIssue, readToolsBytes, ToolsEditor, type ToolsFileChange } from './tools-editor.ts'
 export type { FieldChange, NewEntry } from './tools-file/tools-file.ts'

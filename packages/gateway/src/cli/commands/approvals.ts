@@ -1,4 +1,4 @@
-import { SallyportError } from '@sallyport/core'
+import { quoteText, SallyportError } from '@sallyport/core'
 import { buildRouteMap } from '@stricli/core'
 import {
   approvalFacts,
@@ -8,7 +8,6 @@ import {
   formatTimeLeft,
 } from '../approvals/approval-text.ts'
 import { watchApprovals } from '../approvals/approval-watch.ts'
-import { findApproval } from '../approvals/find-approval.ts'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
 import { noGatewayMessage } from '../find-home.ts'
@@ -210,4 +209,22 @@ const columns = (now: Date): readonly Column<ApprovalView>[] => [
 function parseWhy(typed: string): string {
   if (typed.length <= MAX_WHY_LENGTH) return typed
   throw new SallyportError('USAGE', `--why has ${typed.length} characters; at most ${MAX_WHY_LENGTH} are expected.`)
+}
+
+/** Finds a request by its id, or by a unique prefix of it. */
+async function findApproval(client: GatewayClient, typed: string): Promise<ApprovalView> {
+  const waiting = typed === '' ? [] : await client.approvals()
+  const found = waiting.filter(({ id }) => id.startsWith(typed))
+  const [one] = found
+  if (one && (found.length === 1 || one.id === typed)) return one
+  // If the request is no longer pending, the gateway reports how it ended.
+  if (!one) return client.approval(typed || '-')
+  const ids = found.map(({ id }) => id).join(', ')
+  throw new SallyportError(
+    'NAME_AMBIGUOUS',
+    `${quoteText(typed, 60)} is the beginning of ${found.length} requests: ${ids}.`,
+    {
+      hint: 'Type more of the id.',
+    },
+  )
 }

@@ -115,3 +115,12 @@ function listVariants(profiles: Profiles, agent: string): readonly string[] {
   const names = [...profiles].filter(([, profile]) => profile.agent === slug).map(([key]) => key)
   return [...new Set([profileKey(slug, DEFAULT_VARIANT), ...names])].sort()
 }
+
+/**
+ * Whether the client of this caller may approve the caller's calls: as its profile says, else if a person uses the client.
+ * A caller that only claimed a profile may not.
+ */
+export function mayApprove(profiles: Profiles, { agent, profile, isClaimed, isAttended }: Principal): boolean {
+  if (isClaimed) return false
+  return profiles.get(profileKey(agent, profile))?.clientApproval ?? isAttended ?? false
+}
