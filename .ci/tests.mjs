@@ -69,14 +69,18 @@ function readReport(report) {
   } catch {
     return undefined
   }
-  const tests = parsed.testResults.flatMap(({ name, assertionResults }) =>
-    assertionResults.map(({ status, fullName }) => ({ status, title: `${fullName} (${name})` })),
-  )
-  const titled = (wanted) => tests.filter(({ status }) => wanted(status)).map(({ title }) => title)
+  const files = parsed.testResults.map(({ name, status, assertionResults }) => {
+    const titled = (wanted) =>
+      assertionResults.filter((test) => wanted.includes(test.status)).map(({ fullName }) => `${fullName} (${name})`)
+    const failed = titled(['failed'])
+    // If the preparation of a file fails, no test of it does: all are left out.
+    if (status === 'failed') return { name, failed: failed.length > 0 ? failed : [name], left: [] }
+    return { name, failed, left: titled(['pending', 'skipped', 'todo', 'disabled']) }
+  })
   return {
     passed: parsed.numPassedTests,
-    failed: titled((status) => status === 'failed'),
-    left: titled((status) => status !== 'passed' && status !== 'failed'),
-    failedFiles: parsed.testResults.filter(({ status }) => status === 'failed').map(({ name }) => name),
+    failed: files.flatMap(({ failed }) => failed),
+    left: files.flatMap(({ left }) => left),
+    failedFiles: files.filter(({ failed }) => failed.length > 0).map(({ name }) => name),
   }
 }

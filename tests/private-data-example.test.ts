@@ -10,7 +10,7 @@ import { snippetsOf } from './snippets.ts'
 
 const EXAMPLE = join('examples', 'private-data')
 const PAGE = `${EXAMPLE}/README.md`
-const SALARIES = ['5200', '4100', '4700']
+const SALARIES = ['520138', '410276', '470193']
 
 interface Received {
   readonly texts: readonly string[]
@@ -39,15 +39,15 @@ describe(`the example of private data (${promise('SEN-6')}, ${promise('SEN-20')}
   it('lets out what a person has approved, what fits the schema, and what Ben writes', () => {
     expect(servers.chat?.texts).toEqual([
       'Lunch at noon?',
-      'October: 14000 in total',
+      'October: 1400607 in total',
       'The salaries of 3 people are within the budget.',
     ])
-    expect(servers.ledger?.texts).toEqual(['October 14000'])
+    expect(servers.ledger?.texts).toEqual(['October 1400607'])
   })
 
   it('shows private numbers to the isolated instance only', () => {
     expect(servers.charts?.texts).toEqual(['500 1000 1500'])
-    expect(servers['charts (isolated)']?.texts).toEqual(['5200 4100 4700'])
+    expect(servers['charts (isolated)']?.texts).toEqual(['520138 410276 470193'])
     for (const { received } of [servers.chat, servers.charts] as readonly Received[]) {
       expect(received).toContain('tools/call')
       expect(SALARIES.filter((salary) => received.includes(salary))).toEqual([])

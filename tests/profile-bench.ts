@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { eventually } from './processes.ts'
 import { makePlace, type Place, REPOSITORY, type RunningGateway, replaceFile, runGateway } from './run-gateway.ts'
 
 /** Variants by agent, as profiles.json has them. */
@@ -29,7 +30,13 @@ export async function runProfiles(executors: Executors): Promise<RunningGateway>
     },
   })
   writeProfiles(place, executors)
-  return runGateway({ place, args: [] })
+  const gateway = await runGateway({ place, args: [] })
+  // A server that becomes ready later would notify clients of changed lists.
+  await eventually(
+    async () => (await askApi(gateway, '/api/servers')).body.servers,
+    (servers) => servers.every(({ state }: { state: string }) => state === 'ready'),
+  )
+  return gateway
 }
 
 export interface TokenRequest {

@@ -1,7 +1,7 @@
 // The source of the private data: a server written with the kit. The gateway starts it, and tells it who calls.
 import { createMcpServer, currentWorkspace, offerResults, privateData, READ, serveStdio } from '@sallyport/kit'
 
-const SALARIES = { Ada: 5200, Bob: 4100, Cho: 4700 }
+const SALARIES = { Ada: 520138, Bob: 410276, Cho: 470193 }
 const MONTHS = Array.from({ length: 12 }, (_, at) => `2026-${String(at + 1).padStart(2, '0')}`)
 
 const server = createMcpServer('payroll', {

@@ -28,7 +28,8 @@ for (const [name, { texts }] of Object.entries(servers)) {
   show(texts.join('\n'))
 }
 
-const salaries = ['5200', '4100', '4700']
+// Long enough not to be part of a port or an id by chance.
+const salaries = ['520138', '410276', '470193']
 const leaked = salaries.filter((salary) => `${chat.received()}${charts.received()}`.includes(salary))
 say('')
 say(

@@ -44,7 +44,7 @@ export async function play(work) {
   const [handle] = /r_\w+/.exec(await anna('payroll_read_payroll'))
 
   heading('2. She cannot post it: the answer says what she can do instead')
-  await anna('chat_post_message', { text: 'Ada 5200, Bob 4100, Cho 4700' })
+  await anna('chat_post_message', { text: 'Ada 520138, Bob 410276, Cho 470193' })
 
   heading('3. Ben works at the same server: he can post, and sees nothing of hers')
   let ben = await open('ben', 'monday')
@@ -57,7 +57,7 @@ export async function play(work) {
   gateway = await startGateway(place)
   anna = await open('anna', 'monday')
   ben = await open('ben', 'monday')
-  const total = { text: 'October: 14000 in total' }
+  const total = { text: 'October: 1400607 in total' }
   const refused = await anna('chat_post_message', total)
   await type('sessions')
 
@@ -66,14 +66,14 @@ export async function play(work) {
   await type('approvals', 'show', id)
   await type('approvals', 'approve', id)
   await anna('chat_post_message', total)
-  await anna('chat_post_message', { text: 'October: 14000, Ada has 5200 of it' })
+  await anna('chat_post_message', { text: 'October: 1400607, Ada has 520138 of it' })
 
   heading('Way out 2: a server with an isolated instance, which has no network')
-  await anna('charts_draw', { text: '5200 4100 4700' })
+  await anna('charts_draw', { text: '520138 410276 470193' })
   await ben('charts_draw', { text: '500 1000 1500' })
 
   heading('Way out 3: a host that confidential data may reach')
-  await anna('ledger_book', { text: 'October 14000' })
+  await anna('ledger_book', { text: 'October 1400607' })
 
   heading('Way out 4: a new session, in which a sub-agent reads the salaries')
   anna = await open('anna', 'tuesday')

@@ -129,6 +129,8 @@ async function openByName(from: NamedRoot, segments: readonly string[], flags: n
       const named = await lstat(location)
       if (named.dev !== opened.dev || named.ino !== opened.ino)
         throw new ToolRetryError('The path changed while it was opened.')
+      // The last lookup went through the root as well.
+      await confirmRoot()
     }
     await confirm()
     const openChild = async (name: string, childFlags: number): Promise<OpenedEntry> => {
