@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import { afterEach, describe, expect, it } from 'vitest'
 import { LegacyClient, modernRequest } from './mcp-client.ts'
 import { eventually } from './processes.ts'
@@ -44,19 +45,22 @@ async function open(...args: string[]): Promise<Scene> {
 const textOf = (result: Json): unknown => result.content?.[0]?.text
 const typesOf = ({ gateway }: Scene): readonly unknown[] => gateway.records().map(({ type }) => type)
 
-describe(`${promise('GW-17')} a server made with an SDK that forgets its sessions`, () => {
-  it.each([[], ['400'], ['fresh']])('carries out the call over a new session, without a crash: %j', async (...args) => {
-    const scene = await open(...args.flat())
-    const { client, tell } = scene
-    expect(textOf(await client.call('memo_count'))).toBe('1')
-    await tell('forget')
-    expect(textOf(await client.call('memo_count')), 'carried out once').toBe('2')
-    expect(await tell('seen')).toMatchObject({ initialize: 2, calls: 2 })
-    expect(typesOf(scene)).not.toContain('UPSTREAM_LOST')
-    const headers = { authorization: `Bearer ${scene.gateway.token('operator')}` }
-    const shown = (await (await fetch(`${scene.gateway.url}/api/servers/memo`, { headers })).json()) as Json
-    expect(shown).toMatchObject({ state: 'ready', restarts: 0 })
-  })
+describe(`${promise('GW-34')} a server made with an SDK that forgets its sessions`, () => {
+  it.each([[], ['400'], ['plain'], ['fresh']])(
+    'carries out the call over a new session, without a crash: %j',
+    async (...args) => {
+      const scene = await open(...args.flat())
+      const { client, tell } = scene
+      expect(textOf(await client.call('memo_count'))).toBe('1')
+      await tell('forget')
+      expect(textOf(await client.call('memo_count')), 'carried out once').toBe('2')
+      expect(await tell('seen')).toMatchObject({ initialize: 2, calls: 2 })
+      expect(typesOf(scene)).not.toContain('UPSTREAM_LOST')
+      const headers = { authorization: `Bearer ${scene.gateway.token('operator')}` }
+      const shown = (await (await fetch(`${scene.gateway.url}/api/servers/memo`, { headers })).json()) as Json
+      expect(shown).toMatchObject({ state: 'ready', restarts: 0 })
+    },
+  )
 
   it('begins one new session for all calls that meet the expired one', async () => {
     const { client, tell } = await open()
@@ -97,5 +101,46 @@ describe(`${promise('GW-17')} a server made with an SDK that forgets its session
       async () => client.received,
       (received) => received.some(({ method }) => method === 'notifications/resources/updated'),
     )
+  })
+  it('does not get a call again that it had begun, if it forgets the session and the stream of the answer', async () => {
+    const { client, tell } = await open()
+    const begun = client.call('memo_begin')
+    await eventually(
+      () => tell('seen'),
+      ({ calls }) => calls === 1,
+    )
+    await tell('forget')
+    await tell('cut')
+    const result = await begun
+    expect(result._meta['sallyport/error']).toMatchObject({ code: 'UPSTREAM_DIED', retryable: false })
+    expect(textOf(result)).toContain('It may have been carried out')
+    expect(await tell('seen')).toMatchObject({ calls: 1 })
+    expect(textOf(await client.call('memo_count'))).toBe('2')
+  })
+
+  it('fails a call at once whose question it forgot before the answer', async () => {
+    const { gateway, tell } = await open()
+    let refused: unknown
+    const client = await openV1(new StreamableHTTPClientTransport(new URL(gateway.mcp)))
+    undo.push(() => client.close())
+    expect(textOf(await client.call('memo_ask'))).toBe('Ada')
+    client.plain.setRequestHandler(ElicitRequestSchema, async () => {
+      refused = await tell('forget')
+      return { action: 'accept', content: { name: 'Ada' } }
+    })
+    const result = await client.call('memo_ask')
+    expect(refused).toBeDefined()
+    expect(result._meta['sallyport/error']).toMatchObject({ code: 'UPSTREAM_DIED' })
+    expect(textOf(result)).toContain('forgot the session before the answer')
+    expect(textOf(await client.call('memo_count'))).toBe('1')
+  })
+
+  it('may have an error of its own that mentions a session', async () => {
+    const { client, tell } = await open()
+    await tell('fail-calls')
+    const before = await tell('seen')
+    expect(await client.call('memo_count')).toMatchObject({ error: { message: 'No such browser session' } })
+    const after = await tell('seen')
+    expect(after.refused - before.refused).toBe(2)
   })
 })

@@ -46,6 +46,7 @@ interface PlainMethods {
   subscribeResource(params: { uri: string }): Promise<unknown>
   unsubscribeResource(params: { uri: string }): Promise<unknown>
   getServerCapabilities(): Json
+  setRequestHandler(schema: object, answer: (request: Json) => Promise<Json>): void
   /** Of the v1 SDK alone. */
   readonly experimental: { readonly tasks: { callToolStream(params: Json): AsyncIterable<Json> } }
 }

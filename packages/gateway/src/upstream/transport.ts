@@ -40,8 +40,8 @@ export interface Transport {
   open(events: TransportEvents): Promise<void>
   /** Calls `usePermit` right before it writes the request; `onFailure` reports a permit that is no longer valid. */
   request(request: EncodedRequest): void
-  /** A notification, or the answer to a request of the server. */
-  send(text: string): void
+  /** A notification, or the answer to a request of the server. `waiting`: the call that cannot continue without it. */
+  send(text: string, waiting?: number): void
   /**
    * Stops waiting for an answer. Returns true if that alone notifies the server (a closed HTTP stream); otherwise the
    * caller must notify it.

@@ -107,8 +107,8 @@ class StreamingTransport implements Transport {
     this.#http?.request(request)
   }
 
-  send(text: string): void {
-    this.#http?.send(text)
+  send(text: string, waiting?: number): void {
+    this.#http?.send(text, waiting)
   }
 
   abandon(id: number): boolean {

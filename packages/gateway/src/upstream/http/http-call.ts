@@ -18,6 +18,8 @@ export interface HttpCallContext {
   onWarning(text: string): void
   /** Its answer is about to be passed on; its stream may stay open for a while. */
   onAnswered(): void
+  /** The server forgot the session after it had accepted this call. */
+  onSessionLost(): void
   /** It no longer uses the wire. `end` says why it has no answer, if it has none. */
   onFinished(call: HttpCall, end?: UnansweredEnd): void
 }
@@ -135,20 +137,30 @@ export class HttpCall implements ReplyListener, Indexed {
     }
     const { status, frame } = end
     const mayAnswer = status >= 400 && status < 500 && status !== 401 && status !== 403
-    if (mayAnswer && frame !== undefined && !isSessionLost(end, this.#context.headers.session)) {
+    if (mayAnswer && frame !== undefined && (this.#isRepeatedAnswer(end) || !this.#isSessionLost(end))) {
       const answer = errorReply(frame, this.request.id)
       if (answer !== undefined) this.#answer(answer)
     }
     this.#finish(end)
   }
 
-  /** Only the attempt to resume the stream was refused. */
+  #isSessionLost(end: ReplyEnd): boolean {
+    return isSessionLost(end, this.#context.headers.session)
+  }
+
+  /** A tool may have sessions of its own: what the server says in a new session as well is its answer. */
+  #isRepeatedAnswer({ status, frame }: Extract<ReplyEnd, { kind: 'refused' }>): boolean {
+    const { id, call } = this.request
+    return status === 400 && frame?.envelope.numericId === id && call.isResent === true
+  }
+
+  /**
+   * Only the attempt to resume the stream was refused. The server had accepted the request, so that it must not be sent
+   * again, even if the session is lost by now.
+   */
   #onResumeRefused(end: Extract<ReplyEnd, { kind: 'refused' }>): void {
-    if (isSessionLost(end, this.#context.headers.session)) {
-      this.#finish(end)
-      return
-    }
     if (end.status >= 500 && this.#resumeLater()) return
+    if (this.#isSessionLost(end)) this.#context.onSessionLost()
     const { origin } = this.#context.endpoint.peer
     const message = `${origin} lost its stream before the answer, and does not resume it (HTTP ${end.status}).`
     this.#finish({ kind: 'broken', error: new SallyportError('UPSTREAM_DIED', message, { hint: MAY_HAVE_RUN_HINT }) })
@@ -206,14 +218,13 @@ function errorReply(frame: Frame, id: number): Frame | undefined {
 
 /**
  * Whether a response says that the server no longer knows our session. The protocol uses 404; servers built after a
- * widespread example use 400 with an error that mentions the session. After a restart, the transport of the TypeScript
- * SDKs says with 400 that nobody initialized it.
+ * widespread example use 400 and mention the session, in an error or, as the Python SDK did, in plain text. After a
+ * restart, the transport of the TypeScript SDKs says with 400 that nobody initialized it.
  */
 export function isSessionLost(end: ReplyEnd, session: string | undefined): boolean {
   if (session === undefined || end.kind !== 'refused') return false
   if (end.status === 404) return true
-  if (end.status !== 400 || end.frame?.envelope.error === undefined) return false
-  return /session|not initialized/i.test(Buffer.concat(end.frame.parts).subarray(0, 2_000).toString('utf8'))
+  return end.status === 400 && end.frame?.envelope.result === undefined && /session|not initialized/i.test(end.sample)
 }
 
 interface SideStreamContext {

@@ -12,11 +12,12 @@ import { SseParser } from './sse-parser.ts'
 export type ReplyEnd =
   /** Normally; its content was reported as frames. */
   | { readonly kind: 'done' }
-  /** With a status or a body that is not an answer. `frame` is the body, if it is JSON. */
+  /** With a status or a body that is not an answer. `frame` is the body, if it is JSON; `sample` is its beginning. */
   | {
       readonly kind: 'refused'
       readonly status: number
       readonly frame: Frame | undefined
+      readonly sample: string
       readonly error: SallyportError
     }
   /** The connection failed before the end. */
@@ -125,9 +126,10 @@ export class HttpReply implements HttpExchangeListener {
   #refusal(outcome: FrameOutcome): ReplyEnd {
     const { peer, secrets } = this.#endpoint
     const frame = outcome.kind === 'frame' ? outcome.frame : undefined
-    const quote = quoteBody(this.#sampleText(), secrets)
+    const sample = this.#sampleText()
+    const quote = quoteBody(sample, secrets)
     const error = this.#kind === 'foreign' ? unexpectedBody(peer, quote) : statusFailure(this.#status, peer, quote)
-    return { kind: 'refused', status: this.#status, frame, error }
+    return { kind: 'refused', status: this.#status, frame, sample, error }
   }
 
   /** Without its last word if it was cut: half a secret would not be recognized as one. */

@@ -1,4 +1,4 @@
-import { isJsonObject, SallyportError } from '@sallyport/core'
+import { isJsonObject, MAY_HAVE_RUN_HINT, SallyportError } from '@sallyport/core'
 import type { HttpServerConfig } from '../../config/config.ts'
 import type { EncodedRequest, Frame, Transport, TransportEvents } from '../transport.ts'
 import { HttpCall, type HttpCallContext, isSessionLost, openSideStream, type UnansweredEnd } from './http-call.ts'
@@ -60,6 +60,7 @@ export class StreamableHttpTransport implements Transport {
       onFrame: (frame, id) => events.onFrame(frame, id),
       onWarning: (text) => events.onWarning(text),
       onAnswered: () => this.#sweepLater(),
+      onSessionLost: () => this.#onSessionLost(),
       onFinished: (call, end) => this.#onFinished(call, end),
     }
     this.#connection = { endpoint, headers, events, context }
@@ -80,7 +81,7 @@ export class StreamableHttpTransport implements Transport {
     call.start()
   }
 
-  send(text: string): void {
+  send(text: string, waiting?: number): void {
     if (this.#connection === undefined || this.#closing !== undefined) return
     const { endpoint, headers, events } = this.#connection
     const method = parseMethod(text)
@@ -95,7 +96,7 @@ export class StreamableHttpTransport implements Transport {
       onFinished: (end) => {
         this.#posts.delete(notice)
         if (this.#posts.size === 0) this.#onPostsDone?.()
-        this.#onPosted(method, end)
+        this.#onPosted(method, end, waiting)
       },
     })
     this.#posts.add(notice)
@@ -161,12 +162,26 @@ export class StreamableHttpTransport implements Transport {
     this.#countUnreachable(end)
   }
 
-  #onPosted(method: string, end: ReplyEnd): void {
-    if (this.#closing !== undefined || this.#handleSessionLoss(end)) return
+  #onPosted(method: string, end: ReplyEnd, waiting: number | undefined): void {
+    if (this.#closing !== undefined) return
+    if (this.#handleSessionLoss(end)) {
+      this.#failUnanswered(waiting)
+      return
+    }
     if (end.kind !== 'done')
       this.#connection?.events.onWarning(`${method || 'an answer'} was not accepted: ${end.error.message}`)
     if (method === 'notifications/initialized') this.#onInitialized()
     this.#countUnreachable(end)
+  }
+
+  /** The server asked a question, and did not take the answer: this call would last until its timeout. */
+  #failUnanswered(id: number | undefined): void {
+    const call = id === undefined ? undefined : this.#calls.find(id)
+    if (call === undefined || this.#connection === undefined) return
+    this.#drop(call)
+    const { endpoint, events } = this.#connection
+    const message = `${endpoint.peer.origin} asked a question, and forgot the session before the answer.`
+    events.onFailure(call.id, new SallyportError('UPSTREAM_DIED', message, { hint: MAY_HAVE_RUN_HINT }))
   }
 
   /** The server knows that the handshake is over: send the requests that waited for it. */
@@ -200,10 +215,14 @@ export class StreamableHttpTransport implements Transport {
    */
   #handleSessionLoss(end: ReplyEnd, id?: number): boolean {
     if (this.#connection === undefined || !isSessionLost(end, this.#connection.headers.session)) return false
+    this.#onSessionLost(id)
+    return true
+  }
+
+  #onSessionLost(id?: number): void {
     this.#isSessionOver = true
     this.#notifications?.close()
-    this.#connection.events.onSessionExpired?.(id)
-    return true
+    this.#connection?.events.onSessionExpired?.(id)
   }
 
   #countUnreachable(end: ReplyEnd): void {

@@ -117,7 +117,7 @@ export class Link {
     this.#identity = identity
     this.#sender = { era: 'legacy', clientInfo: identity.clientInfo }
     this.#questions = new Questions({
-      send: (text) => this.#transport.send(text),
+      send: (text, waiting) => this.#transport.send(text, waiting),
       isOneClient: identity.isOneClient ?? false,
     })
     this.#earlyQuestions = new EarlyQuestions((message) => this.#questions.relay(message, undefined, []))

@@ -30,8 +30,11 @@ const MAX_OPEN = 1_000
 /** In characters, for all questions together; a single one may be as large as any message. */
 const MAX_TEXT_LENGTH = 8_000_000
 
+const NO_CALLS: ReadonlySet<number> = new Set()
+
 export interface QuestionsOptions {
-  readonly send: (text: string) => void
+  /** `waiting`: the request that cannot continue without this answer, if that is known. */
+  readonly send: (text: string, waiting?: number) => void
   /** The connection belongs to one client, which may be reachable only during its calls. */
   readonly isOneClient: boolean
 }
@@ -103,13 +106,15 @@ export class Questions {
 
   /** A withdrawn question gets no answer. */
   #onAnswered(id: string | number, { cancellation }: Question, answer: QuestionAnswer): void {
-    this.#size -= this.#open.get(id)?.size ?? 0
+    const { size = 0, calls = NO_CALLS } = this.#open.get(id) ?? {}
+    this.#size -= size
     this.#open.delete(id)
-    if (cancellation.reason === undefined) this.#sendAnswer(id, answer)
+    if (cancellation.reason === undefined) this.#sendAnswer(id, answer, calls)
   }
 
-  #sendAnswer(id: string | number, answer: QuestionAnswer): void {
-    this.#options.send(JSON.stringify({ jsonrpc: '2.0', id, ...answer }))
+  #sendAnswer(id: string | number, answer: QuestionAnswer, calls = NO_CALLS): void {
+    const [waiting] = calls.size === 1 ? calls : NO_CALLS
+    this.#options.send(JSON.stringify({ jsonrpc: '2.0', id, ...answer }), waiting)
   }
 
   /**
