@@ -1,6 +1,8 @@
 import { join } from 'node:path'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { modernRequest } from './mcp-client.ts'
+import { eventually } from './processes.ts'
 import { promise } from './promises.ts'
 import { REPOSITORY, type RunningGateway, runGateway } from './run-gateway.ts'
 
@@ -11,7 +13,12 @@ describe(`${promise('GW-16')} a server of the SDK that speaks both eras over std
 
   beforeAll(async () => {
     const entry = (...args: readonly string[]) => ({ command: process.execPath, args: [ASKER, ...args] })
-    gateway = await runGateway({ config: { mcp_servers: { dual: entry(), modern: entry('--modern-only') } } })
+    const hangs = { ...entry('--legacy-hangs'), timeouts: { startup: '3s' } }
+    gateway = await runGateway({ config: { mcp_servers: { dual: entry(), modern: entry('--modern-only'), hangs } } })
+    await eventually(
+      () => modernRequest(gateway.mcp, 'tools/list'),
+      ({ message }) => ['dual_', 'modern_', 'hangs_'].every((name) => JSON.stringify(message).includes(name)),
+    )
   })
 
   afterAll(() => gateway.stop())
@@ -26,6 +33,10 @@ describe(`${promise('GW-16')} a server of the SDK that speaks both eras over std
 
   it('is called over its modern connection if it refuses the legacy era', async () => {
     expect(await callTool('legacy', 'modern_pid')).toBe(await callTool('modern', 'modern_pid'))
+  })
+
+  it('is called over its modern connection if it never answers in the legacy era', async () => {
+    expect(await callTool('legacy', 'hangs_pid')).toBe(await callTool('modern', 'hangs_pid'))
   })
 
   async function callTool(era: 'legacy' | 'modern', name: string, capabilities: object = { elicitation: {} }) {

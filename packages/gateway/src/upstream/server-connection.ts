@@ -29,8 +29,8 @@ import type { UpstreamState, UpstreamStatus } from './upstream-status.ts'
 class StartWaiters {
   readonly #waiters = new Set<() => void>()
 
-  /** Resolves when the start has succeeded or failed, or after `timeoutMs`; the state shows which. */
-  wait(timeoutMs: number, cancellation: Cancellation | undefined): Promise<void> {
+  /** Resolves when the start has succeeded or failed, or after `timeoutMs`, if there is one; the state shows which. */
+  wait(timeoutMs: number | undefined, cancellation: Cancellation | undefined): Promise<void> {
     return new Promise((resolve, reject) => {
       const leave = (): void => {
         clearTimeout(timer)
@@ -41,7 +41,7 @@ class StartWaiters {
         leave()
         resolve()
       }
-      const timer = setTimeout(wake, timeoutMs)
+      const timer = timeoutMs === undefined ? undefined : setTimeout(wake, timeoutMs)
       this.#waiters.add(wake)
       cancellation?.onCancel((reason) => {
         leave()
@@ -184,7 +184,9 @@ export class ServerConnection implements Upstream {
 
   async #waitForLink({ cancellation, client }: OutgoingCall): Promise<Link> {
     if (this.#state === 'stopped') this.start()
-    if (this.#state === 'starting') await this.#startWaiters.wait(this.config.timeouts.startup, cancellation)
+    // If it is not known whether the server speaks this era, only the end of the start shows it.
+    const limit = this.#options.onRefusedEra ? undefined : this.config.timeouts.startup
+    if (this.#state === 'starting') await this.#startWaiters.wait(limit, cancellation)
     if (this.#state !== 'ready' || !this.#link) throw stateRefusal(this.status(), this.#options.now())
     const link = this.#link
     if (client?.logLevel !== undefined) await this.#logLevel?.ensureLevel(client.logLevel)
@@ -293,8 +295,7 @@ export class ServerConnection implements Upstream {
     this.#handshake = pickHandshake(catalog)
     const mayLog = catalog.era === 'legacy' && catalog.capabilities.logging !== undefined
     this.#logLevel = mayLog ? new LogLevelSetting(link, this.config.timeouts.call) : undefined
-    const { id } = this.config
-    const { attempt } = this.#deaths
+    const [{ id }, { attempt }] = [this.config, this.#deaths]
     // A server that was idle was started on purpose, so earlier crashes do not count.
     const wasLost = this.#state !== 'starting'
     if (wasLost) this.#restarts++
