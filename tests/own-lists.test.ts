@@ -156,6 +156,27 @@ describe.each(KINDS)(`${promise('GW-34')} a server over %s that reveals more`, (
     expect(await refusalOf(next, 'tree_extra')).toBe('TOOL_UNKNOWN')
   })
 
+  it('lists new tools after its own, and before those of the gateway if names are bare', async () => {
+    const gateway = await runGateway({
+      config: { mcp_servers: { tree: await openEntry() }, gateway: { naming: 'bare' } },
+    })
+    undo.push(() => gateway.stop())
+    const client = await openClient(gateway)
+    await eventually(
+      () => namesOf(client),
+      (names) => names.includes('ask'),
+    )
+    await client.call('ask', { reveal: 'common' })
+    await client.call('grow')
+    await client.call('ask', { reveal: 'greet' })
+    const names = await eventually(
+      () => namesOf(client),
+      (all) => all.includes('greet'),
+    )
+    const own = names.filter((name) => name.startsWith('sallyport_'))
+    expect(names.slice(-own.length)).toEqual(own)
+  })
+
   it('has its new tools governed like any others: an entry, an inspection, a pin', async () => {
     const gateway = await openAskingGateway(await openEntry(), { governance: { enforce: true } })
     const client = await openClient(gateway)

@@ -51,6 +51,8 @@ export class CatalogSnapshot {
   /** Messages for people: what was left out, and what was decided between servers. */
   readonly warnings: readonly string[]
   readonly #entries: readonly CatalogEntry[]
+  /** The position of each server in the lists. */
+  readonly #ranks: ReadonlyMap<string, number>
   readonly #toolByWire: ReadonlyMap<string, Offer>
   readonly #promptByWire: ReadonlyMap<string, Offer>
   readonly #resourceByUri: ReadonlyMap<string, Offer>
@@ -68,6 +70,7 @@ export class CatalogSnapshot {
     const promptPlan = { kind: 'prompt', key: 'prompts', names: promptNames, defaultNames: promptNames } as const
     // With bare names a client should see what it would see without the gateway, and ours after that.
     const listed = naming === 'bare' ? entries.toSorted((one, other) => rankOwn(one) - rankOwn(other)) : entries
+    this.#ranks = new Map(listed.map(({ server }, at) => [server, at]))
     this.tools = namedOffers(listed, toolPlan)
     this.prompts = namedOffers(listed, promptPlan)
     warnings.push(...findFailedRenames(this.tools, renames))
@@ -76,8 +79,9 @@ export class CatalogSnapshot {
         ...table.unnamed.map((ref) => `${ref.server}: "${ref.tool}" cannot be given a unique name and is left out`),
       )
     }
-    this.resources = ownedOffers(entries, { ...RESOURCES, warnings })
-    this.templates = ownedOffers(entries, { ...TEMPLATES, warnings })
+    this.resources = this.inListOrder(ownedOffers(entries, { ...RESOURCES, warnings }))
+    const templates = ownedOffers(entries, { ...TEMPLATES, warnings })
+    this.templates = this.inListOrder(templates)
     this.instructions = entries.flatMap(listInstructions)
     const differing = entries.flatMap(listRevealed)
     const owned = { resources: this.resources, templates: this.templates }
@@ -93,7 +97,13 @@ export class CatalogSnapshot {
       ...this.resources.map((offer) => [toResourceAddress(offer.server, offer.name), offer] as const),
       ...this.resources.map((offer) => [offer.wire, offer] as const),
     ])
-    this.#templateMatchers = this.templates.map((offer) => ({ matches: createTemplateMatcher(offer.name), offer }))
+    this.#templateMatchers = templates.map((offer) => ({ matches: createTemplateMatcher(offer.name), offer }))
+  }
+
+  /** With the offers of each server together. */
+  inListOrder(offers: readonly Offer[]): readonly Offer[] {
+    const rank = ({ server }: Offer): number => this.#ranks.get(server) ?? 0
+    return offers.toSorted((one, other) => rank(one) - rank(other))
   }
 
   tool(wire: string): Offer | undefined {

@@ -172,7 +172,8 @@ export class Listings {
     if (own === undefined) return visible
     const isOwn = (offer: Offer): boolean => isListed(own.get(offer.server), key, offer)
     const revealed = snapshot.revealed[from].filter((offer) => isOwn(offer) && this.#isVisible(view, offer))
-    return [...visible.filter(isOwn), ...revealed]
+    const common = visible.filter(isOwn)
+    return revealed.length === 0 ? common : snapshot.inListOrder([...common, ...revealed])
   }
 
   /** Also what only some of the caller's conversations see. */
