@@ -102,6 +102,17 @@ describe(`batches (${promise('GW-16')}, ${promise('GW-21')})`, () => {
     })
   })
 
+  it('have ids that a double does not represent, beside the same digits as a string', async () => {
+    const opened = await post(gateway.mcp, initialize('2025-03-26'))
+    const session = String(opened.headers.get('mcp-session-id'))
+    const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+    const ids = ['9223372036854775808', '"9223372036854775808"', '9223372036854775809']
+    const body = `[${ids.map((id) => `{"jsonrpc":"2.0","id":${id},"method":"ping"}`).join(',')}]`
+    const init = { method: 'POST', headers: { ...headers, 'mcp-session-id': session }, body }
+    const answer = await (await fetch(gateway.mcp, init)).text()
+    expect(answer.match(/"id":[^,}]+/g)).toEqual(ids.map((id) => `"id":${id}`))
+  })
+
   it('stream the progress of their calls before the answers', async () => {
     const opened = await post(gateway.mcp, initialize('2025-03-26'))
     const headers = { 'mcp-session-id': String(opened.headers.get('mcp-session-id')) }

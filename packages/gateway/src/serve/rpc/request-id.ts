@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { isJsonObject, isObjectAt, type Json, type JsonObject, listMembers, META } from '@sallyport/core'
+import { isJsonObject, isListAt, isObjectAt, type Json, type JsonObject, listMembers, META } from '@sallyport/core'
 
 /** The id of a request, or a progress token: as parsed, or an integer beyond 2^53, whose text is behind a mark. */
 export type RequestId = string | number
@@ -37,11 +37,15 @@ const ID_MEMBERS: Readonly<Record<string, readonly string[]>> = {
 }
 
 /**
- * The same message with ids and progress tokens as marked strings where they are integers that a double cannot represent; `undefined`
+ * The same message, or batch, with ids and progress tokens as marked strings where they are integers that a double cannot represent; `undefined`
  * if there are none. The text is known to be valid JSON.
  */
 export function markExactIds(text: string): string | undefined {
-  const found = findExactIds(text, { at: text.search(/\S/), place: '' }).sort((one, other) => one.start - other.start)
+  const start = text.search(/\S/)
+  const messages = isListAt(text, start) ? Array.from(listMembers(text, start), ({ value }) => value) : [start]
+  const found = messages
+    .flatMap((at) => findExactIds(text, { at, place: '' }))
+    .sort((one, other) => one.start - other.start)
   if (found.length === 0) return undefined
   let out = ''
   let from = 0
