@@ -9,7 +9,7 @@ import { type Caller, DRIFTED, READ, STALL, WaitingBench, type WaitingOptions } 
 
 type Json = Record<string, any>
 
-const ALL = ['unchanged', 'rule', 'redact', 'lockdown', 'token', 'drift', 'withdrawn'] as const
+const ALL = ['unchanged', 'rule', 'redact', 'lockdown', 'token', 'drift', 'withdrawn', 'private'] as const
 type Change = (typeof ALL)[number]
 
 interface Changing {
@@ -54,6 +54,17 @@ const CHANGES: Readonly<Record<Change, Changing>> = {
     says: `its approval for the session is withdrawn (${promise('GOV-21')})`,
     code: 'APPROVAL_REQUIRED',
     make: ({ bench }) => bench.modes('LOCKDOWN', 'RECOVERY', 'NORMAL'),
+  },
+  private: {
+    says: `its session becomes private (${promise('SEN-5')})`,
+    code: 'PRIVATE_SESSION',
+    make: ({ bench }) =>
+      bench.oneMore('SENSITIVITY_RAISED', () =>
+        bench.api('/api/sessions/raise', {
+          method: 'POST',
+          body: { session: 'work on private', sensitivity: 'CONFIDENTIAL', why: 'a test' },
+        }),
+      ),
   },
 }
 
@@ -208,6 +219,7 @@ const WAITS: Readonly<Record<string, Wait>> = {
   },
   'its client to answer a question of the server': {
     serve: () => serveHttp(asking, ({ params }) => params.inputResponses !== undefined),
+    codes: { private: 'CLIENT_REFUSED' },
     without: {
       drift: NO_LIST_CHANGES,
       token: 'a client whose token was revoked cannot answer any more',
