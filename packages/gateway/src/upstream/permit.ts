@@ -16,6 +16,33 @@ export interface Permit {
 /** For messages of the gateway itself: handshakes, lists, health checks, cancellations, answers to servers. */
 export const GATEWAY_PERMIT: Permit = Object.freeze({ isCurrent: true, renew: async () => undefined })
 
+/** The right to send one request for several calls: it is sent as long as one of them may be. */
+export class SharedPermit implements Permit {
+  readonly #permits = new Set<Permit>()
+
+  /** Without a permit, it is the gateway that wants it: it renews what was granted before. */
+  add(permit: Permit = GATEWAY_PERMIT): void {
+    this.#permits.add(permit)
+  }
+
+  get isCurrent(): boolean {
+    return [...this.#permits].some((permit) => permit.isCurrent)
+  }
+
+  onSent(): void {
+    for (const permit of this.#permits) permit.onSent?.()
+  }
+
+  async renew(): Promise<SallyportError | undefined> {
+    let refusal: SallyportError | undefined
+    for (const permit of this.#permits) {
+      refusal = await recheckPermit(permit)
+      if (refusal === undefined) return undefined
+    }
+    return refusal
+  }
+}
+
 /**
  * Whether the bytes of a request may go to the operating system. Every transport checks this as the last step before it
  * writes, and only for a request that is still wanted. If not, `recheckPermit` returns the reason, or says that it may

@@ -4,7 +4,7 @@ import { promise } from '../../../../tests/promises.ts'
 import { Link } from './link/link.ts'
 import { codeOf, MemoryTransport, type ReceivedMessage } from './memory-transport.test-kit.ts'
 import { TestPermit } from './permit.test-kit.ts'
-import { GATEWAY_PERMIT } from './permit.ts'
+import { GATEWAY_PERMIT, type Permit } from './permit.ts'
 import { ResourceSubscription } from './resource-subscription.ts'
 import { ResourceWatch } from './resource-watch.ts'
 import { stdioConfig } from './stdio/stdio.test-kit.ts'
@@ -88,6 +88,31 @@ it(`a subscription that waits for the end of another needs a valid permit when i
   server.answer(leaving[0]?.id)
   expect(await refused).toBe('MODE_FORBIDS')
   expect(requestsTo(server)).toEqual(['subscribe a://1', 'unsubscribe a://1'])
+})
+
+it(`a subscription is not sent if all who want it lost their permits while it waited for a connection (${promise('SEN-5')})`, async () => {
+  const { watch, connect } = openWatch()
+  const server = await connect()
+  const permits = Array.from({ length: 4 }, () => new TestPermit())
+  // Checked once before the request is made: here they become stale after that.
+  const ask = (permit: TestPermit, uri: string): Promise<string> => {
+    const passing: Permit = {
+      get isCurrent() {
+        return ++checks <= 1 || permit.isCurrent
+      },
+      renew: () => permit.renew(),
+    }
+    let checks = 0
+    const request = { method: 'resources/subscribe', params: { uri }, name: uri, session: 's', permit: passing }
+    return codeOf(watch.subscribe(subscriberTo(watch, uri).subscription, request))
+  }
+  const [first, second, third, fourth] = permits as [TestPermit, TestPermit, TestPermit, TestPermit]
+  for (const permit of [first, second, third]) permit.becomeStale()
+  const refused = [ask(first, 'a://1'), ask(second, 'a://1')]
+  const shared = [ask(third, 'a://2'), ask(fourth, 'a://2')]
+  expect(await Promise.all(refused)).toEqual(['MODE_FORBIDS', 'MODE_FORBIDS'])
+  expect(await Promise.all(shared)).toEqual(['no error', 'no error'])
+  expect(requestsTo(server)).toEqual(['subscribe a://2'])
 })
 
 describe(`the watched resources of one server (${promise('GW-17')})`, () => {

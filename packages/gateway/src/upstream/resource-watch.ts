@@ -11,10 +11,15 @@ import type { CallerIdentity } from './link/caller-token.ts'
 import type { HandshakeResult } from './link/handshake.ts'
 import type { Link } from './link/link.ts'
 import { SUBSCRIBED } from './link/listen-request.ts'
-import { type ChangeSource, ListenRequests, type SubscribeOptions } from './link/listen-requests.ts'
+import {
+  type ChangeSource,
+  ListenRequests,
+  type SubscribeOptions,
+  type SubscribeRequest,
+} from './link/listen-requests.ts'
 import type { ClientCall } from './link/outgoing-call.ts'
 import { timeoutsFor } from './link/pending-request.ts'
-import { requirePermit } from './permit.ts'
+import { requirePermit, SharedPermit } from './permit.ts'
 import type { ResourceSubscription } from './resource-subscription.ts'
 import type { Frame } from './transport.ts'
 import type { UpstreamConfig } from './upstream-config.ts'
@@ -38,6 +43,8 @@ interface WatchedResource {
   /** Clients whose request is not answered yet. */
   waiting: number
   asking: Promise<Frame> | undefined
+  /** Of those who wait for that answer. */
+  permit: SharedPermit | undefined
   leaving: Promise<void> | undefined
   /** This connection reports its changes. */
   isGranted: boolean
@@ -170,7 +177,7 @@ export class ResourceWatch {
       )
     const watched: WatchedResource = {
       ...{ uri, holders: new Map(), waiting: 0 },
-      ...{ asking: undefined, leaving: undefined, isGranted: false, early: undefined },
+      ...{ asking: undefined, permit: undefined, leaving: undefined, isGranted: false, early: undefined },
     }
     this.#watched.set(uri, watched)
     return watched
@@ -190,23 +197,31 @@ export class ResourceWatch {
 
   /** Clients that subscribe while the request is pending share its outcome. */
   #subscribeOnce(watched: WatchedResource, by?: SubscribeOptions): Promise<Frame> {
-    if (watched.asking !== undefined && !this.#source?.namesCallers) return watched.asking
-    const asking = this.#subscribeAtServer(watched, by).finally(() => {
+    if (watched.asking !== undefined && !this.#source?.namesCallers) {
+      watched.permit?.add(by?.permit)
+      return watched.asking
+    }
+    // It may wait for a connection, while the session of the only client that wants it becomes private.
+    const permit = new SharedPermit()
+    permit.add(by?.permit)
+    watched.permit = permit
+    const asking = this.#subscribeAtServer(watched, { by, permit }).finally(() => {
       if (watched.asking !== asking) return
       watched.asking = undefined
+      watched.permit = undefined
       this.#unsubscribeIfUnused(watched)
     })
     watched.asking = asking
     return asking
   }
 
-  async #subscribeAtServer(watched: WatchedResource, by: SubscribeOptions | undefined): Promise<Frame> {
+  async #subscribeAtServer(watched: WatchedResource, asked: SubscribeRequest): Promise<Frame> {
     const source = this.#source
     // Over HTTP one request can overtake another: an old unsubscribe must not cancel a new subscribe.
     await watched.leaving
     if (!source || this.#source !== source)
       throw new SallyportError('UPSTREAM_UNAVAILABLE', `Server ${this.#options.config.id} is not connected.`)
-    const frame = await source.subscribe(watched.uri, by)
+    const frame = await source.subscribe(watched.uri, asked)
     if (this.#source === source && frame.envelope.result !== undefined) watched.isGranted = true
     return frame
   }
@@ -294,13 +309,20 @@ class SubscribeRequests implements ChangeSource {
     this.namesCallers = options.link.namesCallers
   }
 
-  subscribe(uri: string, by: SubscribeOptions | undefined): Promise<Frame> {
-    return this.#request('resources/subscribe', uri, by)
+  async subscribe(uri: string, { by, permit }: SubscribeRequest): Promise<Frame> {
+    const { call: timeout, callMaximum: maximum } = this.#options.timeouts
+    const request = { method: 'resources/subscribe', permit }
+    if (!by) return (await this.#options.link.call({ ...request, params: { uri } }, { timeout, maximum })).frame
+    const { params, caller, client, ask, limit, onProgress, mayTellSecrets } = by
+    const sent = { ...request, params, caller, client, ask, limit, onProgress, mayTellSecrets, name: uri }
+    return (await this.#options.link.call(sent, timeoutsFor(by, { timeout, maximum }))).frame
   }
 
   async unsubscribe(uri: string): Promise<void> {
     try {
-      const { envelope } = await this.#request('resources/unsubscribe', uri)
+      const { call: timeout, callMaximum: maximum } = this.#options.timeouts
+      const request = { method: 'resources/unsubscribe', params: { uri }, timeout, maximum }
+      const { envelope } = await this.#options.link.request(request)
       if (envelope.error !== undefined) this.#warn('the server refused it')
     } catch (error) {
       this.#warn(messageOf(error))
@@ -315,17 +337,6 @@ class SubscribeRequests implements ChangeSource {
 
   close(): void {
     this.#isClosed = true
-  }
-
-  #request(method: string, uri: string, by?: SubscribeOptions): Promise<Frame> {
-    const { call, callMaximum } = this.#options.timeouts
-    if (!by) return this.#options.link.request({ method, params: { uri }, timeout: call, maximum: callMaximum })
-    const { params, caller, client, ask, limit, onProgress, mayTellSecrets } = by
-    return this.#options.link.request({
-      ...{ method, params, caller, client, ask, limit, onProgress, mayTellSecrets },
-      name: uri,
-      ...timeoutsFor(by, { timeout: call, maximum: callMaximum }),
-    })
   }
 
   /** All subscriptions end with the connection: then there is nothing to report. */

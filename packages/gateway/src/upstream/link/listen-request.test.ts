@@ -2,6 +2,7 @@ import { isJsonObject, type JsonObject, META, SallyportError } from '@sallyport/
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { promise } from '../../../../../tests/promises.ts'
 import { codeOf, MemoryTransport, type ReceivedMessage } from '../memory-transport.test-kit.ts'
+import { TestPermit } from '../permit.test-kit.ts'
 import { Link } from './link.ts'
 import { ListenRequest } from './listen-request.ts'
 
@@ -111,6 +112,20 @@ describe(`a listening request to a modern server (${promise('GW-17')})`, () => {
     await pass()
     expect((await again).envelope.result).toBeDefined()
     expect(filters()).toHaveLength(2)
+    await close()
+  })
+
+  it('leaves out what must not be sent any more, and asks for the rest', async () => {
+    const { source, filters, pass, close } = await listening({ lists: {} })
+    const permit = new TestPermit()
+    const refused = codeOf(source.subscribe('a://private', permit))
+    const granted = source.subscribe('a://1')
+    permit.becomeStale()
+    await pass()
+    expect(await refused).toBe('MODE_FORBIDS')
+    await pass()
+    expect((await granted).envelope.result).toBeDefined()
+    expect(filters()).toEqual([{ resourceSubscriptions: ['a://1'] }])
     await close()
   })
 

@@ -1,5 +1,6 @@
 import { Cancellation, isJsonObject, type JsonObject, SallyportError } from '@sallyport/core'
 import { FrameReader } from '../answers/frame-reader.ts'
+import { type Permit, recheckPermit } from '../permit.ts'
 import type { Frame } from '../transport.ts'
 import { toProtocolError } from './handshake.ts'
 import type { Link } from './link.ts'
@@ -16,6 +17,8 @@ export interface ListenRequestOptions {
 }
 
 interface Waiter {
+  /** Whether the server may be asked for it. */
+  readonly permit: Permit | undefined
   readonly resolve: (frame: Frame) => void
   readonly reject: (error: unknown) => void
 }
@@ -69,10 +72,10 @@ export class ListenRequest {
     return Object.keys(this.#options.lists).length > 0
   }
 
-  subscribe(uri: string): Promise<Frame> {
+  subscribe(uri: string, permit?: Permit): Promise<Frame> {
     this.#wanted.add(uri)
     return new Promise((resolve, reject) => {
-      this.#waiters.set(uri, { resolve, reject })
+      this.#waiters.set(uri, { permit, resolve, reject })
       this.#schedule()
     })
   }
@@ -129,12 +132,33 @@ export class ListenRequest {
       link,
       uris,
       filter: this.#options.lists,
+      permit: this.#permitFor(uris),
       onEnd: (end) => this.#onEnded(stream, end),
     })
     this.#next = stream
     this.#acknowledgeTimer = setTimeout(() => this.#onAcknowledgeTimeout(stream), timeoutMs)
     // Last: a server in this process may answer before this returns.
     stream.open()
+  }
+
+  /** Valid as long as each new resource may be asked for. Those that the server knows need no permit. */
+  #permitFor(uris: ReadonlySet<string>): Permit {
+    const fresh = [...uris].flatMap((uri) => this.#waiters.get(uri)?.permit ?? [])
+    return {
+      get isCurrent() {
+        return fresh.every((permit) => permit.isCurrent)
+      },
+      onSent: () => {
+        for (const permit of fresh) permit.onSent?.()
+      },
+      renew: async () => {
+        for (const permit of fresh) {
+          const refusal = await recheckPermit(permit)
+          if (refusal) return refusal
+        }
+        return undefined
+      },
+    }
   }
 
   #stopListening(): void {
@@ -206,11 +230,21 @@ export class ListenRequest {
     if ('frame' in end && end.frame.envelope.error !== undefined) {
       for (const uri of fresh) this.#wanted.delete(uri)
       this.#settle(fresh, ({ resolve }) => resolve(end.frame))
+    } else if ('error' in end && fresh.some((uri) => !this.#mayAskFor(uri))) {
+      // Only these were refused. The request is made again without them.
+      for (const uri of fresh.filter((each) => !this.#mayAskFor(each))) {
+        this.#wanted.delete(uri)
+        this.#settle([uri], ({ reject }) => reject(end.error))
+      }
     } else {
       const early = new SallyportError('UPSTREAM_PROTOCOL', 'The server ended subscriptions/listen unacknowledged.')
       this.#giveUp(fresh, 'error' in end ? end.error : early)
     }
     if (this.#waiters.size > 0) this.#schedule()
+  }
+
+  #mayAskFor(uri: string): boolean {
+    return this.#waiters.get(uri)?.permit?.isCurrent !== false
   }
 
   #reopenLater(): void {
@@ -254,6 +288,7 @@ interface ListenStreamOptions {
   readonly link: Link
   readonly filter: JsonObject
   readonly uris: ReadonlySet<string>
+  readonly permit: Permit
   /** Called once, unless we ended it ourselves. */
   readonly onEnd: (end: ListenEnd) => void
 }
@@ -276,26 +311,24 @@ class ListenStream {
   }
 
   open(): void {
-    const { link, filter, uris, onEnd } = this.#options
+    const { link, filter, uris, permit, onEnd } = this.#options
     const notifications = { ...filter, ...(uris.size > 0 && { resourceSubscriptions: [...uris] }) }
     const ended = (end: ListenEnd): void => {
       if (this.#cancellation.reason === undefined) onEnd(end)
     }
-    link
-      .request({
-        method: 'subscriptions/listen',
-        params: { notifications },
-        timeout: MAX_TIMER_MS,
-        maximum: MAX_TIMER_MS,
-        cancellation: this.#cancellation,
-        onSent: (id) => {
-          this.#id = id
-        },
-      })
-      .then(
-        (frame) => ended({ frame }),
-        (error: unknown) => ended({ error }),
-      )
+    const request = {
+      method: 'subscriptions/listen',
+      params: { notifications },
+      permit,
+      cancellation: this.#cancellation,
+      onSent: (id: number) => {
+        this.#id = id
+      },
+    }
+    link.call(request, { timeout: MAX_TIMER_MS, maximum: MAX_TIMER_MS }).then(
+      ({ frame }) => ended({ frame }),
+      (error: unknown) => ended({ error }),
+    )
   }
 
   /** `undefined` before the acknowledgement. */

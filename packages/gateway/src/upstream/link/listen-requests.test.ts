@@ -2,11 +2,13 @@ import { isJsonObject, type JsonObject, META } from '@sallyport/core'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { promise } from '../../../../../tests/promises.ts'
 import { MemoryTransport, type ReceivedMessage } from '../memory-transport.test-kit.ts'
+import { GATEWAY_PERMIT } from '../permit.ts'
 import type { HandshakeResult } from './handshake.ts'
 import { Link } from './link.ts'
 import { ListenRequests } from './listen-requests.ts'
 
 const GATHER = 20
+const BY_GATEWAY = { by: undefined, permit: GATEWAY_PERMIT }
 
 /** A server that grants everything. */
 async function listening(capabilities: HandshakeResult['capabilities'] = { tools: {} }) {
@@ -36,7 +38,7 @@ async function listening(capabilities: HandshakeResult['capabilities'] = { tools
   const cancelled = (): readonly unknown[] => received('notifications/cancelled').map(({ params }) => params?.requestId)
   const pass = async (): Promise<void> => void (await vi.advanceTimersByTimeAsync(GATHER))
   const subscribe = async (...uris: readonly string[]): Promise<void> => {
-    const asked = uris.map((uri) => source.subscribe(uri))
+    const asked = uris.map((uri) => source.subscribe(uri, BY_GATEWAY))
     await pass()
     await Promise.all(asked)
   }
@@ -107,7 +109,7 @@ describe(`listening for changes of a modern server (${promise('GW-17')})`, () =>
   it('sends what it has collected before the next call', async () => {
     const { source, filters, pass, close } = await listening()
     await pass()
-    const asked = source.subscribe('a://1')
+    const asked = source.subscribe('a://1', BY_GATEWAY)
     source.flush()
     await asked
     expect(filters()).toHaveLength(2)

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, META } from '@sallyport/core'
+import type { Permit } from '../permit.ts'
 import type { Frame } from '../transport.ts'
 import type { HandshakeResult } from './handshake.ts'
 import { ListenRequest, type ListenRequestOptions } from './listen-request.ts'
@@ -37,8 +38,8 @@ export class ListenRequests implements ChangeSource {
     })
   }
 
-  subscribe(uri: string): Promise<Frame> {
-    return this.#findOrCreate(uri).subscribe(uri)
+  subscribe(uri: string, { permit }: SubscribeRequest): Promise<Frame> {
+    return this.#findOrCreate(uri).subscribe(uri, permit)
   }
 
   async unsubscribe(uri: string): Promise<void> {
@@ -93,7 +94,15 @@ function readSubscriptionId({ params }: JsonObject): unknown {
 export type SubscribeOptions = Pick<
   OutgoingCall,
   'params' | 'caller' | 'client' | 'ask' | 'limit' | 'onProgress' | 'mayTellSecrets'
->
+> &
+  Partial<Pick<OutgoingCall, 'permit'>>
+
+/** A resource that is asked for. */
+export interface SubscribeRequest {
+  readonly by: SubscribeOptions | undefined
+  /** Of all who wait for the answer. */
+  readonly permit: Permit
+}
 
 /** One connection as a source of change notifications. Each era has its own way to ask for them. */
 export interface ChangeSource {
@@ -102,7 +111,7 @@ export interface ChangeSource {
   /** The server is told who subscribes, so that each caller needs a request of its own. */
   readonly namesCallers?: boolean
   /** Subscribes to a resource. Resolves with a result if that was granted, or with the server's own refusal. */
-  subscribe(uri: string, by: SubscribeOptions | undefined): Promise<Frame>
+  subscribe(uri: string, request: SubscribeRequest): Promise<Frame>
   /** Never rejects: a server that refuses goes on reporting, which harms nobody. */
   unsubscribe(uri: string): Promise<void>
   /** Sends subscriptions that were only collected so far: what follows must not overtake them. */
