@@ -1,3 +1,12 @@
-/** How often a test repeats what rarely breaks: `npm test` a few times, `.ci/run` and `npm run test:full` many times. */
-export const roundsOf = ({ few, many }: { readonly few: number; readonly many: number }): number =>
-  ['ci', 'full'].includes(process.env.SALLYPORT_TESTS ?? '') ? many : few
+/** How often a test repeats what rarely breaks. */
+export interface Rounds {
+  /** In `npm test`. */
+  readonly few: number
+  /** In `.ci/run`. */
+  readonly many: number
+  /** In `npm run test:full`, if that is more. */
+  readonly all?: number
+}
+
+export const roundsOf = ({ few, many, all = many }: Rounds): number =>
+  ({ ci: many, full: all })[process.env.SALLYPORT_TESTS ?? ''] ?? few
