@@ -75,6 +75,41 @@ describe('the decision about runtime dependencies', () => {
   })
 })
 
+describe('the decisions about code of our own', () => {
+  const linesOf = (path: string): number => textOf(path).trimEnd().split('\n').length
+  const sum = (folder: string, ...files: readonly string[]): number =>
+    files.reduce((total, file) => total + linesOf(`packages/${folder}/${file}`), 0)
+
+  it.each([
+    ['0014-webassembly-loops', sum('core/src', 'text/string-scan.wat', 'secrets/trigram-scan.wat')],
+    [
+      '0014-webassembly-loops',
+      sum('core/src', 'text/wasm-scanner.ts', 'secrets/trigram-search.ts', 'secrets/trigram-table.ts'),
+    ],
+    [
+      '0015-whole-requests',
+      sum(
+        'gateway/src/serve/http',
+        ...['fast-request-parser.ts', 'fast-response-writer.ts', 'http-connection.ts', 'http-connections.ts'],
+      ),
+    ],
+    [
+      '0016-own-http-client',
+      sum(
+        'gateway/src/upstream/http',
+        ...['connection-pool.ts', 'client-connection.ts', 'connection-failure.ts'],
+        ...['response-reader.ts', 'response-head.ts'],
+      ),
+    ],
+  ])('say what it costs: %s, about %i lines', (decision, lines) => {
+    const stated = [...textOf(`docs/decisions/${decision}.md`).matchAll(/\b(\d+) lines\b/g)].map(([, count]) =>
+      Number(count),
+    )
+    // A change of a few lines is no reason to change the page.
+    expect(stated.some((count) => Math.abs(count - lines) <= lines / 20)).toBe(true)
+  })
+})
+
 describe('the pages', () => {
   it.each(pages)('%s links only to existing files', (page) => {
     const targets = [...textOf(page).matchAll(/\]\(([^)#\s]+)[^)]*\)/g)].map(([, target = '']) => target)

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { refusalOf } from './approvals-bench.ts'
 import { HttpSession } from './asked-client.ts'
 import { LegacyClient } from './mcp-client.ts'
@@ -288,6 +288,7 @@ describe.each(Object.entries(WAITS))(
     }))
 
     it.each(cells)('$says: $code', async ({ change, code: usual, make }) => {
+      if (change === 'lockdown') onTestFinished(() => bench.modes('RECOVERY', 'NORMAL'))
       const caller = await bench.mint(`work on ${change}`)
       const cell: Cell = { bench, server: change, caller, isListHeld }
       const client = await LegacyClient.open(bench.gateway.mcp, caller.bearer)
@@ -299,7 +300,6 @@ describe.each(Object.entries(WAITS))(
       const code = codes?.[change] ?? usual
       expect(refusalOf(await answer)).toBe(code)
       expect(reached(change) - before).toBe(code === undefined ? 1 : 0)
-      if (change === 'lockdown') await bench.modes('RECOVERY', 'NORMAL')
     })
   },
 )

@@ -1,6 +1,5 @@
 import type { Span } from './envelope.ts'
-import { QUOTE } from './json-bytes.ts'
-import { stringEnd } from './json-walk.ts'
+import { listNumbers } from './json-walk.ts'
 
 /** A double represents every number with at most this many digits. */
 const SAFE_DIGITS = 15
@@ -10,15 +9,7 @@ export const hasInexactNumber = (json: string): boolean => listInexactNumbers(js
 
 /** Numbers that have too many digits for a double, or are too large. */
 function* listInexactNumbers(json: string): Generator<Span> {
-  for (let at = 0; at < json.length; at++) {
-    const code = json.charCodeAt(at)
-    if (code === QUOTE) at = stringEnd(json, at) - 1
-    else if (isDigit(code) || code === MINUS) {
-      const start = at
-      while (continuesNumber(json.charCodeAt(at + 1))) at++
-      if (isInexact(json.slice(start, at + 1))) yield { start, end: at + 1 }
-    }
-  }
+  for (const number of listNumbers(json)) if (isInexact(json.slice(number.start, number.end))) yield number
 }
 
 /** The position of the first such number. */
@@ -35,13 +26,7 @@ export function quoteInexactNumbers(json: string): string {
   return out + json.slice(from)
 }
 
-const MINUS = 0x2d
-const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39
 const EXPONENT = /[eE]/
-
-/** Digits, signs, the point and the exponent. */
-const continuesNumber = (code: number): boolean =>
-  isDigit(code) || code === MINUS || code === 0x2b || code === 0x2e || code === 0x65 || code === 0x45
 
 function isInexact(token: string): boolean {
   if (token.length <= SAFE_DIGITS && !EXPONENT.test(token)) return false

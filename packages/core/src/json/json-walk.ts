@@ -126,3 +126,23 @@ export function isJsonDeeperThan(text: string, levels: number): boolean {
   }
   return false
 }
+
+/** All numbers, wherever they are. */
+export function* listNumbers(text: string): Generator<Span> {
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === QUOTE) at = stringEnd(text, at) - 1
+    else if (isDigit(code) || code === MINUS) {
+      const start = at
+      while (continuesNumber(text.charCodeAt(at + 1))) at++
+      yield { start, end: at + 1 }
+    }
+  }
+}
+
+const MINUS = 0x2d
+const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39
+
+/** Digits, signs, the point and the exponent. */
+const continuesNumber = (code: number): boolean =>
+  isDigit(code) || code === MINUS || code === 0x2b || code === 0x2e || code === 0x65 || code === 0x45

@@ -1,7 +1,5 @@
-import type { Span } from './envelope.ts'
-import { QUOTE } from './json-bytes.ts'
 import type { Json, JsonObject } from './json-value.ts'
-import { stringEnd } from './json-walk.ts'
+import { listNumbers } from './json-walk.ts'
 import { sameJson } from './same-json.ts'
 
 /** The text of numbers that would be printed differently, by the object or array that contains them. */
@@ -11,7 +9,6 @@ let hasNumberTexts = false
 
 /** A point, an exponent, sixteen digits or a negative zero: without any of these, every number is printed as it was. */
 const MAY_CHANGE = /\d[.eE]|\d{16}|-0/
-const NUMBER = /-?\d[\d.eE+-]*/y
 
 /**
  * Parses valid JSON, and remembers the text of numbers that change if they are printed again: `1.0`, which several
@@ -35,19 +32,6 @@ function quoteChangingNumbers(text: string): string | undefined {
     from = end
   }
   return from === 0 ? undefined : out + text.slice(from)
-}
-
-function* listNumbers(text: string): Generator<Span> {
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at)
-    if (code === QUOTE) at = stringEnd(text, at) - 1
-    else if (code === 0x2d || (code >= 0x30 && code <= 0x39)) {
-      NUMBER.lastIndex = at
-      NUMBER.test(text)
-      yield { start: at, end: NUMBER.lastIndex }
-      at = NUMBER.lastIndex - 1
-    }
-  }
 }
 
 /** Both have the same structure: where one has a number and the other a string, the string is the text of the number. */

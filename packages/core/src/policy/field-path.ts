@@ -1,6 +1,9 @@
 import type { Json } from '../json/json.ts'
 
-/** A dotted name; `*` means every item: `edits.*.path`. */
+/**
+ * A dotted name; `*` means every item: `edits.*.path`. Not the grammar of `readJsonPath`, which finds one value: a rule
+ * matches many, ignores case, and takes brackets and quotes as parts of a name.
+ */
 export type FieldPath = readonly string[]
 
 export const readFieldPath = (name: string): FieldPath => name.split('.')

@@ -8,7 +8,7 @@ import { createEvent, openTestStore, scratchFolder, startChild } from './scratch
 import { openEventLog, scanLog } from './store.ts'
 import { verifyLog } from './verify-log.ts'
 
-const ROUNDS = roundsOf({ few: 12, many: 40 })
+const ROUNDS = roundsOf({ few: 6, many: 40 })
 const CAN_MOUNT = canMount()
 
 describe('kill -9', () => {

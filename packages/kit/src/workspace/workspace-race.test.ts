@@ -76,7 +76,7 @@ async function swap(place: string, target: string): Promise<void> {
   await once(swapper.stdout as NodeJS.ReadableStream, 'data')
 }
 
-const TURNS = roundsOf({ few: 4_000, many: 20_000 })
+const TURNS = roundsOf({ few: 2_000, many: 20_000 })
 
 /** What an operation gave back besides a refusal; anything with OUTSIDE in it has escaped. */
 type Operation = (workspace: Workspace, turn: number) => Promise<unknown>
