@@ -46,7 +46,7 @@ export const COMMAND_NAMES: readonly string[] = Object.keys(LOADERS)
 const EXAMPLES: readonly Example[] = [
   ['serve', 'Start the gateway with its web UI on 127.0.0.1:4747'],
   ['run claude -- -p "what changed?"', 'Start an agent with the gateway as its only MCP server'],
-  ['serve --stdio', 'Speak MCP on stdin and stdout: the line for an agent’s configuration'],
+  ['serve --stdio --agent claude-code', 'Speak MCP on stdin and stdout: the line for an agent’s configuration'],
   ['tools', 'List the tools of all servers'],
   ['call github/list_issues --args \'{"repo":"me/it"}\'', 'Call one of them, under the same rules as an agent'],
   ['audit --since 1h --verdict deny', 'See what was refused in the last hour'],
