@@ -56,6 +56,8 @@ describe(`${promise('GW-34')} a server made with an SDK that forgets its session
       expect(textOf(await client.call('memo_count')), 'carried out once').toBe('2')
       expect(await tell('seen')).toMatchObject({ initialize: 2, calls: 2 })
       expect(typesOf(scene)).not.toContain('UPSTREAM_LOST')
+      const ends = scene.gateway.records().filter(({ type }) => type === 'TOOL_CALL_COMPLETED')
+      expect(ends.map(({ resent }) => resent)).toEqual([undefined, true])
       const headers = { authorization: `Bearer ${scene.gateway.token('operator')}` }
       const shown = (await (await fetch(`${scene.gateway.url}/api/servers/memo`, { headers })).json()) as Json
       expect(shown).toMatchObject({ state: 'ready', restarts: 0 })
@@ -80,6 +82,8 @@ describe(`${promise('GW-34')} a server made with an SDK that forgets its session
     const after = await scene.tell('seen')
     expect(after.refused - before.refused).toBe(2)
     expect(typesOf(scene)).not.toContain('UPSTREAM_LOST')
+    const end = { type: 'TOOL_CALL_FAILED', error: 'UPSTREAM_GONE', resent: true }
+    expect(scene.gateway.records()).toContainEqual(expect.objectContaining(end))
   })
 
   it('is subscribed again, and gets the log level again', async () => {

@@ -99,7 +99,7 @@ export const GATEWAY_PROMISES = {
     state: 'built',
   },
   'GW-34': {
-    text: 'A session that a server forgot is renewed and the request sent again, once; no notification is refused for missing _meta; what a server reveals in the own connection of a legacy conversation is listed, governed and callable there',
+    text: 'A session that a server forgot is renewed and the request sent again, once and recorded, unless the server had accepted it; no notification is refused for missing _meta; what a server reveals in the own connection of a legacy conversation is listed, governed and callable there',
     state: 'built',
   },
 } as const satisfies Record<string, Promised>

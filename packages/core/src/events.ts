@@ -78,6 +78,8 @@ export type SallyportEvent =
       readonly label_after?: Sensitivity
       /** Which instance got the call, for a server that has two. */
       readonly instance?: ServerInstance
+      /** Its server had forgotten the session, so it was sent a second time. */
+      readonly resent?: boolean
     } & CallFacts)
   | ({
       readonly type: 'TOOL_CALL_FAILED'
@@ -89,6 +91,7 @@ export type SallyportEvent =
       readonly returned?: ReturnedFacts
       readonly label_after?: Sensitivity
       readonly instance?: ServerInstance
+      readonly resent?: boolean
     } & CallFacts)
   /** The server asked something of the client (`method`) while a call ran: sampling, elicitation, roots. */
   | ({ readonly type: 'CLIENT_ASKED' } & CallFacts)

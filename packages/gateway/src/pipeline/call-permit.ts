@@ -31,6 +31,7 @@ export class CallPermit implements Permit {
   #sendingRules: ToolRules
   #refusing: Promise<SallyportError> | undefined
   #wasSent = false
+  #wasResent = false
   #hasEnded = false
 
   constructor(given: PermittedCall, options: CallPermitOptions) {
@@ -47,6 +48,15 @@ export class CallPermit implements Permit {
   onSent(): void {
     this.#wasSent = true
     this.#permitted.asked.onSent?.()
+  }
+
+  onResent(): void {
+    this.#wasResent = true
+  }
+
+  /** It was sent twice, because its server had forgotten the session. */
+  get wasResent(): boolean {
+    return this.#wasResent
   }
 
   async renew(): Promise<SallyportError | undefined> {

@@ -369,13 +369,14 @@ export class Pipeline {
   }
 
   #recordEndOf(
-    { call, facts, startedAt, returned, holder, route }: Run,
+    { call, facts, startedAt, returned, holder, route, permit }: Run,
     answer: Answer,
     unsynced: SallyportError | undefined,
   ): Answer | Promise<Answer> {
     const latency = performance.now() - startedAt
     const label = holder.current
-    const recording = this.#records.end(call, answer, { facts, latency, returned, label, instance: route?.instance })
+    const sending = { instance: route?.instance, resent: permit.wasResent }
+    const recording = this.#records.end(call, answer, { facts, latency, returned, label, ...sending })
     const finish = (unrecorded = unsynced): Answer => (unrecorded ? withholdUnrecorded(unrecorded) : answer)
     return recording instanceof Promise ? recording.then(finish) : finish(recording)
   }

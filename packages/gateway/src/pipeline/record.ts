@@ -79,13 +79,15 @@ export interface EndDetails {
   readonly label?: SessionLabel | undefined
   /** The instance that got the call, for a server that has two. */
   readonly instance?: ServerInstance | undefined
+  /** It was sent a second time, because its server had forgotten the session. */
+  readonly resent?: boolean | undefined
 }
 
 export function endRecord(call: Call, answer: Answer, details: EndDetails): Recordable {
   if (answer.kind === 'failure') return failedRecord(call, answer.error, details)
-  const { facts, latency, returned, label, instance } = details
-  const bytes = returned?.bytesIn ?? answer.frame.envelope.bytes
-  return completedRecord({ facts, success: isSuccess(answer), latency, bytes, returned, label, instance })
+  const { facts, latency, ...others } = details
+  const bytes = others.returned?.bytesIn ?? answer.frame.envelope.bytes
+  return completedRecord({ facts, success: isSuccess(answer), latency, bytes, ...others })
 }
 
 export interface Completion extends EndDetails {
@@ -94,13 +96,14 @@ export interface Completion extends EndDetails {
 }
 
 export function completedRecord(completion: Completion): EventText {
-  const { facts, success, latency, bytes, returned, label, instance } = completion
+  const { facts, success, latency, bytes, returned, label, instance, resent } = completion
   const size = `"bytes":${bytes},"tokens_estimated":${Math.ceil(bytes / BYTES_PER_TOKEN)}`
   const outcome = `"success":${success},"latency_ms":${milliseconds(latency)},${size}`
   const back = returned === undefined ? '' : `,"returned":${JSON.stringify(returnedFacts(returned))}`
   const after = label === undefined || label === PUBLIC_LABEL ? '' : `,"label_after":"${label.sensitivity}"`
   const where = instance === undefined ? '' : `,"instance":"${instance}"`
-  return { members: `"type":"TOOL_CALL_COMPLETED",${facts},${outcome}${back}${after}${where}` }
+  const again = resent ? ',"resent":true' : ''
+  return { members: `"type":"TOOL_CALL_COMPLETED",${facts},${outcome}${back}${after}${where}${again}` }
 }
 
 function returnedFacts({ strategy, turns, handle, fellBack, ...sizes }: ShapingFacts): ReturnedFacts {
@@ -117,7 +120,7 @@ function returnedFacts({ strategy, turns, handle, fellBack, ...sizes }: ShapingF
 function failedRecord(
   call: Call,
   error: SallyportError,
-  { latency, returned, label, instance }: Omit<EndDetails, 'facts'>,
+  { latency, returned, label, instance, resent }: Omit<EndDetails, 'facts'>,
 ): SallyportEvent {
   return {
     type: 'TOOL_CALL_FAILED',
@@ -128,6 +131,7 @@ function failedRecord(
     ...(returned && { bytes: returned.bytesIn, returned: returnedFacts(returned) }),
     ...(label && labelFacts('label_after', label)),
     ...(instance && { instance }),
+    ...(resent && { resent }),
   }
 }
 

@@ -185,6 +185,10 @@ class NormalPermit implements Permit {
     this.#call.permit.onSent?.()
   }
 
+  onResent(): void {
+    this.#call.permit.onResent?.()
+  }
+
   async renew(): Promise<SallyportError | undefined> {
     return this.#call.route.isPrivate ? becamePrivate(this.#server) : this.#call.permit.renew()
   }
@@ -204,6 +208,10 @@ class IsolatedPermit implements Permit {
 
   onSent(): void {
     this.#call.permit.onSent?.()
+  }
+
+  onResent(): void {
+    this.#call.permit.onResent?.()
   }
 
   async renew(): Promise<SallyportError | undefined> {

@@ -9,6 +9,8 @@ export interface Permit {
   readonly isCurrent: boolean
   /** The call is sent now; called several times if it has several rounds or is redirected. */
   onSent?(): void
+  /** The server had forgotten the session and did not carry out the call: it is sent again. */
+  onResent?(): void
   /** Rechecks the call. Resolves to the reason why it must not be sent, or to `undefined`. */
   renew(): Promise<SallyportError | undefined>
 }

@@ -49,6 +49,14 @@ describe('an explained call', () => {
     expect(lines.join('\n')).toMatch(/answer +\d+ bytes, about \d+ tokens/)
   })
 
+  it('shows that it was sent twice', async () => {
+    const { run, log, explain } = bench({ requiresApproval: false })
+    await run()
+    expect(explain()).not.toContain('twice')
+    log.events.splice(-1, 1, { ...log.events.at(-1), resent: true } as LoggedEvent)
+    expect(explain()).toMatch(/^sent +twice: its server had forgotten the session/m)
+  })
+
   it('shows who approved it, which rule asked, and how long that took', async () => {
     const { approvals, run, untilAsked, explain } = bench({ requiresApproval: true })
     const asked = untilAsked()

@@ -144,6 +144,7 @@ function endRows({ decided, asked, ended, expired }: CallHistory, width: number 
   const given = decided?.arguments ?? asked?.arguments
   if (given !== undefined) rows.push(['arguments', argumentLines(given, width)])
   if (ended?.instance !== undefined) rows.push(['instance', [ended.instance]])
+  if (ended?.resent) rows.push(['sent', ['twice: its server had forgotten the session, and did not carry it out']])
   if (ended?.type === 'TOOL_CALL_COMPLETED') rows.push(['answer', [sizeText(ended)]])
   if (ended?.returned !== undefined) rows.push(['returned', describeReturned(ended)])
   const failed = decided?.type === 'POLICY_DENIED' ? decided : ended?.type === 'TOOL_CALL_FAILED' ? ended : undefined

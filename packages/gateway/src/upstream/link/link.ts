@@ -218,6 +218,7 @@ export class Link {
     const call = exchange?.call
     const mayResend = call?.name !== undefined && !call.isResent
     if (!call?.isResent) this.#events.onSessionExpired?.(mayResend ? 'call' : 'background')
+    if (mayResend) call.permit.onResent?.()
     const again = mayResend ? this.#events.resend?.({ ...call, isResent: true }) : undefined
     if (again !== undefined) exchange?.resolve(again)
     else exchange?.reject(sessionExpiredError(call?.isResent === true))
