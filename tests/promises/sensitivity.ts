@@ -14,6 +14,10 @@ export const SENSITIVITY_PROMISES = {
     text: 'Nothing lowers a label: a session ends, and the next one starts PUBLIC; an operator can end one, and that is recorded',
     state: 'built',
   },
+  'SEN-4': {
+    text: 'Lists never depend on the label; it acts on calls, with an error that says what happened and what can be done instead',
+    state: 'built',
+  },
   'SEN-5': {
     text: 'After that, calls that reach out are refused before they are sent, except to isolated instances and allowed hosts',
     state: 'partial',
