@@ -92,9 +92,11 @@ class Lane {
       onRaised: () => hasRaised(),
     }
     const playing = playRound(world, random, round)
-    // Some die at the moment in which a label is acknowledged: it must be on disk by then.
-    await Promise.race([random.happens(0.5) ? raised : delay(random.between(0, 250)), playing])
-    await this.#killSomething()
+    // Some gateways die at the moment in which a label is acknowledged: it must be on disk by then.
+    const atLabel = random.happens(0.5)
+    await Promise.race([atLabel ? raised : delay(random.between(0, 250)), playing])
+    const mustBeGateway = atLabel || this.#serverKills >= MAX_SERVER_KILLS
+    await this.#kill(mustBeGateway || random.happens(0.3) ? 'gateway' : 'server')
     const aftermath = await playing
     await aftermath.recheck()
     this.#readArrivals()
@@ -107,10 +109,9 @@ class Lane {
     for (const { child } of this.#remotes.values()) await kill(child)
   }
 
-  async #killSomething(): Promise<void> {
+  async #kill(victim: 'gateway' | 'server'): Promise<void> {
     const from = this.#history.now()
-    const isGateway = this.#serverKills >= MAX_SERVER_KILLS || this.#random.happens(0.5)
-    if (isGateway) await this.#restartGateway()
+    if (victim === 'gateway') await this.#restartGateway()
     else await this.#killServer(this.#random.pick([...PIPES, ...REMOTES]))
     this.#history.disturbances.push({ from, until: this.#history.now() })
   }
