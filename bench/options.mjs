@@ -21,6 +21,8 @@ const FULL = {
   startRounds: 7,
   governRounds: 5,
   decisions: 50_000,
+  identityRounds: 40,
+  identityCalls: 2_000,
   appends: 5,
   /** Kinds that are started for their own suites, besides those that all suites share. */
   alone: ['floor', 'naive', 'peer', 'ours'],
@@ -43,6 +45,8 @@ const QUICK = {
   startRounds: 3,
   governRounds: 2,
   decisions: 20_000,
+  identityRounds: 20,
+  identityCalls: 1_000,
   alone: ['floor', 'ours'],
 }
 

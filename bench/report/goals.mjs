@@ -8,6 +8,7 @@ export function goalsOf({ plan, gateways }) {
     ...memoryGoals(plan),
     ...startGoals(),
     ...governanceGoals(plan),
+    ...identityGoals(plan),
   ]
 }
 
@@ -106,6 +107,16 @@ function governanceGoals({ governRounds }) {
       ...atMost(100, (figures) => figures.middle(append, 'first')),
     },
   ]
+}
+
+/** Runs from before servers were told who calls have no such numbers. */
+function identityGoals({ identityRounds }) {
+  if (identityRounds === undefined) return []
+  const at = (name) => ({ suite: 'governance', gateway: 'ours', case: name })
+  return ['identity: forward', 'and a private session, allowed host'].map((name) => ({
+    text: `CPU for each call, without sockets: ${name}, µs more`,
+    ...atMost(5, (figures) => figures.middle(at(name), 'more')),
+  }))
 }
 
 const atMost = (limit, measure) => ({ sign: '≤', limit, measure, keeps: (value) => value <= limit })

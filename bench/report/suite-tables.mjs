@@ -19,6 +19,12 @@ const START_CASES = [
   'serve --stdio: second window, first list',
 ]
 
+const IDENTITY_CASES = [
+  'neither identity nor label',
+  'identity: forward',
+  'and an INTERNAL session',
+  'and a private session, allowed host',
+]
 const DECISION_CASES = ['a plain tool', 'path and argument rules', 'a nested schema']
 
 /** The floor of a path: the minimum cost of anything in Node there. */
@@ -36,6 +42,7 @@ export function suiteTables(run, figures) {
     upstreamTable(run, figures),
     startTable(figures),
     decisionTable(figures),
+    identityTable(figures),
     appendTable(figures),
   ]
   return tables
@@ -193,6 +200,20 @@ function decisionTable(figures) {
       name,
       ...['p50', 'p99'].map((key) => printNumber(figures.middle(at(name), key))),
       printShare(figures.spread(at(name), 'p50')),
+    ]),
+  }
+}
+
+function identityTable(figures) {
+  const at = (name) => ({ suite: 'governance', gateway: 'ours', case: name })
+  const rows = IDENTITY_CASES.filter((name) => Number.isFinite(figures.middle(at(name), 'cpu')))
+  return {
+    title: 'Telling a server who calls, and labels, without sockets',
+    head: ['the call has', 'CPU µs', 'more than without, µs', 'spread'],
+    rows: rows.map((name) => [
+      name,
+      ...['cpu', 'more'].map((key) => printNumber(figures.middle(at(name), key))),
+      printShare(figures.spread(at(name), 'cpu')),
     ]),
   }
 }

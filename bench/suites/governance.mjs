@@ -10,13 +10,14 @@ const run = promisify(execFile)
 const program = (name) => fileURLToPath(new URL(`../govern/${name}.mjs`, import.meta.url))
 const OURS = { gateway: { name: 'ours', kind: 'ours' } }
 
-/** What deciding costs by itself, and what it takes to write one more tool into a large tools.yaml. */
+/** What deciding, and naming the caller to a server, cost by themselves, and what it takes to write one more tool into a large tools.yaml. */
 export async function runGovernance(bench) {
   await bench.attempt(OURS.gateway, 'governance', async () => {
     const many = await writeMany(bench)
     for (let round = 0; round < bench.plan.governRounds; round++) {
       bench.say(`governance: round ${round + 1} of ${bench.plan.governRounds}`)
       await measureDecisions(bench, round)
+      await measureIdentities(bench, round)
       await measureAppends(bench, { round, many })
     }
   })
@@ -43,6 +44,15 @@ function ourHttp(gateways) {
 async function measureDecisions({ world, plan, record }, round) {
   const folder = mkdtempSync(join(world.folder, 'decisions-'))
   const { stdout } = await run(process.execPath, [program('decisions'), folder, String(plan.decisions)])
+  for (const [name, figures] of Object.entries(JSON.parse(stdout)))
+    record({ suite: 'governance', lane: OURS, case: name, round, ...figures })
+}
+
+/** What a token for the server and a label cost each call. */
+async function measureIdentities({ world, plan, record }, round) {
+  const folder = mkdtempSync(join(world.folder, 'identities-'))
+  const counts = [plan.identityRounds, plan.identityCalls].map(String)
+  const { stdout } = await run(process.execPath, [program('identities'), folder, ...counts])
   for (const [name, figures] of Object.entries(JSON.parse(stdout)))
     record({ suite: 'governance', lane: OURS, case: name, round, ...figures })
 }
