@@ -157,7 +157,7 @@ describe(`${promise('GOV-22')} a call whose approval cannot come`, () => {
     // The gateway has noticed when its side of the connection is gone too: the next request is behind that.
     await session.request('tools/list')
     const answered = await bench.answer(id, { answer: 'once' })
-    expect(answered).toMatchObject({ answer: 'once', notMade: expect.stringContaining('closed') })
+    expect(answered).toMatchObject({ answer: 'once', callError: expect.stringContaining('closed') })
     const [denied] = await bench.recorded('POLICY_DENIED')
     expect(denied).toMatchObject({ error: 'CALL_CANCELLED', message: expect.stringContaining('closed') })
     expect(bench.made()).toEqual([])

@@ -133,7 +133,7 @@ describe(`${promise('GOV-2')} what people wrote`, () => {
     const doctor = await sallyport(place, 'doctor')
     expect(doctor).toMatchObject({ code: 6, stdout: expect.stringContaining('mcp__wiki__write_a has no entry') })
     const { tools } = JSON.parse((await sallyport(place, 'tools', 'write_a', '--json')).stdout)
-    expect(tools).toMatchObject([{ risk: 'high', requiresApproval: true, written: false, source: 'inferred' }])
+    expect(tools).toMatchObject([{ risk: 'high', requiresApproval: true, hasEntry: false, source: 'inferred' }])
   })
 
   it('is left alone if it is read-only, and that is reported', async () => {

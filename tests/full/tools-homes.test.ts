@@ -69,7 +69,7 @@ describe(`${promise('GOV-2')} a home in which nothing can be written`, () => {
       expect(await called(gateway)).toContain('called read_a')
       const headers = { authorization: `Bearer ${gateway.token('operator')}` }
       const answer = await fetch(`${gateway.url}/api/tools/write_b`, { headers })
-      expect(await answer.json()).toMatchObject({ risk: 'high', requiresApproval: true, written: false })
+      expect(await answer.json()).toMatchObject({ risk: 'high', requiresApproval: true, hasEntry: false })
     },
   )
 })

@@ -129,9 +129,9 @@ export class ApprovalChannels {
   }
 
   #findEntryKey(offer: Offer): string | SallyportError {
-    const { policyOf, entriesOf, ownEntriesOf, modeState, remainingDoubtsOf } = this.#options.rules
-    const [doubt] = remainingDoubtsOf(offer)
-    if (doubt !== undefined) return suspiciousDefinitionError(offer, formatFinding(doubt))
+    const { policyOf, entriesOf, ownEntriesOf, modeState, remainingFindingsOf } = this.#options.rules
+    const [finding] = remainingFindingsOf(offer)
+    if (finding !== undefined) return suspiciousDefinitionError(offer, formatFinding(finding))
     const [entries, own] = [entriesOf(offer), ownEntriesOf(offer)]
     return findAlwaysApproveKey({ policy: policyOf(offer), entries, own, state: modeState() })
   }

@@ -93,13 +93,13 @@ function createResultShaper({
 }
 
 function createListings({ catalog, governance, settings }: DecisionPartsOptions, audiences: Audiences): Listings {
-  const { policyOf, doubtsOf, modeState } = governance.rules
+  const { policyOf, openFindingsOf, modeState } = governance.rules
   return new Listings({
     catalog,
     steps: listingSteps(modeState),
     serverRulesOf: compileServerRules(() => settings().servers),
     policyOf,
-    doubtsOf,
+    openFindingsOf,
     choicesFor: (principal) => findSelections(settings().profiles, principal),
     loadPinned: governance.loadPinned,
     shapingOf: (offer) => resolveShapingRules(settings(), offer, policyOf(offer)),

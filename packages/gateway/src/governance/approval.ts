@@ -20,7 +20,7 @@ export interface EffectiveAnswer extends ApprovalAnswer {
   /** Why tools.yaml could not be changed. In that case `always` is valid only once. */
   readonly unwritten?: string
   /** Why an approved call was not made. */
-  readonly notMade?: string
+  readonly callError?: string
 }
 
 /** The call that somebody has to decide about. */

@@ -297,14 +297,16 @@ describe('the approver', () => {
 
   it('learns why the call was not made, also if it failed immediately', async () => {
     const error = new SallyportError('MODE_FORBIDS', 'A lockdown has begun.')
-    expect(await approveWith((tracker) => tracker.markEnded(error))).toMatchObject({ notMade: 'A lockdown has begun.' })
+    expect(await approveWith((tracker) => tracker.markEnded(error))).toMatchObject({
+      callError: 'A lockdown has begun.',
+    })
     const failing = (tracker: CallTracker): void => {
       tracker.markSent()
       tracker.markEnded(error)
     }
-    expect(await approveWith(failing)).toMatchObject({ notMade: 'A lockdown has begun.' })
+    expect(await approveWith(failing)).toMatchObject({ callError: 'A lockdown has begun.' })
     expect(await approveWith((tracker) => tracker.markDeferred())).toMatchObject({
-      notMade: expect.stringContaining('has to make the same call again'),
+      callError: expect.stringContaining('has to make the same call again'),
     })
   })
 

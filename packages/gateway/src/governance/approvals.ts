@@ -159,8 +159,8 @@ export class Approvals {
         ? this.#settle(waiting, deniedError(answer), `denied by ${answer.by}`)
         : this.#grant(waiting, answer, scope)
     if (!isInTime) throw this.#notPendingError(id, this.#settled.get(id))
-    const notMade = answer.answer === 'deny' ? undefined : await waiting.tracker?.waitForResult()
-    return notMade === undefined ? answer : { ...answer, notMade }
+    const callError = answer.answer === 'deny' ? undefined : await waiting.tracker?.waitForResult()
+    return callError === undefined ? answer : { ...answer, callError }
   }
 
   /** Private data goes out with one call that a person has read, and with no other. */

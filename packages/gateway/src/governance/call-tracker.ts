@@ -8,7 +8,7 @@ const NOT_SENT = 'it was not sent yet, since its server may still be starting.'
 /** Why an approved call was not made; `undefined` if it was made. */
 type NotMade = string | undefined
 
-type State = { readonly kind: 'waiting' | 'sent' } | { readonly kind: 'ended'; readonly notMade: NotMade }
+type State = { readonly kind: 'waiting' | 'sent' } | { readonly kind: 'ended'; readonly callError: NotMade }
 
 /** Follows a call after its approval, so that the approver learns if it was not made. */
 export class CallTracker {
@@ -40,13 +40,13 @@ export class CallTracker {
   /** Waits, for a limited time, until it is known whether the call was made. */
   waitForResult(): Promise<NotMade> {
     return new Promise((resolve) => {
-      const done = (notMade: NotMade): void => {
+      const done = (callError: NotMade): void => {
         clearTimeout(timer)
         this.#listeners.delete(update)
-        resolve(notMade)
+        resolve(callError)
       }
       const update = (): void => {
-        if (this.#state.kind === 'ended') return done(this.#state.notMade)
+        if (this.#state.kind === 'ended') return done(this.#state.callError)
         if (this.#state.kind === 'waiting') return
         clearTimeout(timer)
         timer = setTimeout(() => done(undefined), FAILURE_WINDOW_MS)
@@ -57,8 +57,8 @@ export class CallTracker {
     })
   }
 
-  #end(notMade: NotMade): void {
-    if (this.#state.kind !== 'ended') this.#setState({ kind: 'ended', notMade })
+  #end(callError: NotMade): void {
+    if (this.#state.kind !== 'ended') this.#setState({ kind: 'ended', callError })
   }
 
   #setState(state: State): void {

@@ -81,7 +81,7 @@ export interface ListingsOptions extends Pick<ToolChoicesOptions, 'catalog'> {
   readonly serverRulesOf: (server: string) => ServerRules
   readonly policyOf: (offer: Offer) => ToolPolicy
   /** Findings in the definition that nobody has accepted. If missing, there are none. */
-  readonly doubtsOf?: (offer: Offer) => readonly Finding[]
+  readonly openFindingsOf?: (offer: Offer) => readonly Finding[]
   /** All selector lists that apply to a caller. If missing, there are none. */
   readonly choicesFor?: ToolChoicesOptions['choicesFor']
   /** The definition with this digest; `undefined` if it was not stored. */
@@ -106,7 +106,7 @@ export class Listings {
   readonly #runSteps: (listed: ListingContext, earlier: Decision) => Decision
   readonly #serverRulesOf: (server: string) => ServerRules
   readonly #policyOf: (offer: Offer) => ToolPolicy
-  readonly #doubtsOf: (offer: Offer) => readonly Finding[]
+  readonly #openFindingsOf: (offer: Offer) => readonly Finding[]
   readonly #loadPinned: (pin: string) => JsonObject | undefined
   readonly #shapingOf: (offer: Offer) => ShapingRules
   readonly #audienceOf: (principal: Principal) => Audience
@@ -122,7 +122,7 @@ export class Listings {
     this.#runSteps = compileSteps(options.steps)
     this.#serverRulesOf = options.serverRulesOf
     this.#policyOf = options.policyOf
-    this.#doubtsOf = options.doubtsOf ?? (() => [])
+    this.#openFindingsOf = options.openFindingsOf ?? (() => [])
     this.#loadPinned = options.loadPinned
     this.#shapingOf = options.shapingOf ?? (() => UNSHAPED)
     this.#audienceOf = options.audienceOf ?? (() => EVERYTHING)
@@ -221,8 +221,8 @@ export class Listings {
   /** The reviewed instructions. No call could ask a person about them, so suspicious ones that nobody accepted are left out. */
   #instructionsOf(offer: Offer): string {
     const reviewed = this.#reviewedDefinition(offer)
-    const isDoubted = reviewed ? findPoison(reviewed).length > 0 : this.#doubtsOf(offer).length > 0
-    if (isDoubted) return ''
+    const hasOpenFindings = reviewed ? findPoison(reviewed).length > 0 : this.#openFindingsOf(offer).length > 0
+    if (hasOpenFindings) return ''
     const { text } = reviewed ?? offer.original
     return typeof text === 'string' ? text.slice(0, MAX_INSTRUCTIONS) : ''
   }

@@ -50,10 +50,10 @@ export function formatChange({ file, line, removed, added }: NonNullable<Answere
 
 /** The effect of an answer. */
 export function formatApprovalOutcome(answered: AnsweredApproval): string {
-  const { notMade } = answered
-  return notMade === undefined
+  const { callError } = answered
+  return callError === undefined
     ? answerText(answered)
-    : `${answerText(answered)} It is not done: ${visibleLine(notMade)}`
+    : `${answerText(answered)} It is not done: ${visibleLine(callError)}`
 }
 
 function answerText({ approval, answer, unwritten }: AnsweredApproval): string {

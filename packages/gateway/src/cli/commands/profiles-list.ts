@@ -76,7 +76,7 @@ const COLUMNS: readonly Column<ProfileReport>[] = [
   { title: 'TOOLS', value: formatToolCount },
   { title: 'BUDGET', value: ({ tokenBudget }) => tokenBudget, align: 'right' },
   { title: 'APPROVES', value: ({ clientApproval }) => formatClientApproval(clientApproval, 'in runs') },
-  { title: 'SELECTS', value: ({ selectedMcpTools }) => selectedMcpTools?.join(' ') ?? '', flexible: true },
+  { title: 'SELECTORS', value: ({ selectedMcpTools }) => selectedMcpTools?.join(' ') ?? '', flexible: true },
   { title: 'TITLE', value: ({ title }) => title, flexible: true },
 ]
 

@@ -11,5 +11,5 @@ export interface ReviewedTool {
   readonly pin: PinState
   readonly findings: readonly string[]
   /** Findings that nobody has accepted: each use needs approval. */
-  readonly doubts: readonly string[]
+  readonly openFindings: readonly string[]
 }

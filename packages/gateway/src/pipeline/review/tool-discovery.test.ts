@@ -102,9 +102,9 @@ it('a tool is not suspicious because the schema of another one is slow to compil
     description: 'Reads.',
     inputSchema: { type: 'object', title },
   }))
-  const doubted = () => events.flatMap((event) => (event.type === 'DEFINITION_SUSPICIOUS' ? event.tool_name : []))
+  const suspicious = () => events.flatMap((event) => (event.type === 'DEFINITION_SUSPICIOUS' ? event.tool_name : []))
   await offerTools(tools)
-  expect(doubted()).toEqual([])
+  expect(suspicious()).toEqual([])
   await offerTools(tools)
-  expect(doubted()).toEqual(['mcp__wiki__read_broken'])
+  expect(suspicious()).toEqual(['mcp__wiki__read_broken'])
 })

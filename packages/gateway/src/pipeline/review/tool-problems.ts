@@ -6,7 +6,7 @@ import type { UnmatchedEntry } from './unmatched-entries.ts'
 import { isRestricting, type UnmatchedPattern } from './unmatched-patterns.ts'
 import { findUnmatchedRules } from './unmatched-rules.ts'
 
-export const PROBLEM_KINDS = ['invalid', 'unwritten', 'drift', 'odd', 'doubled', 'suspicious'] as const
+export const PROBLEM_KINDS = ['invalid', 'no-entry', 'drift', 'no-effect', 'duplicate', 'suspicious'] as const
 
 /** Something about a tool, or about tools.yaml, that a person should check. */
 export interface ToolProblem {
@@ -80,29 +80,33 @@ function aboutShares(offers: readonly Offer[], { path }: ParsedToolsFile): reado
   const counts = new Map<string, number>()
   for (const { server } of offers) counts.set(server, (counts.get(server) ?? 0) + 1)
   return [...counts].map(([server, count]) => ({
-    ...{ kind: 'unwritten', level: 'wrong' },
+    ...{ kind: 'no-entry', level: 'wrong' },
     problem: `${count} tools of ${server} have no entry in ${path}: their server has used up its share, or adds them too fast. Each of their calls asks a person.`,
     fix: 'Remove entries of tools that are gone, write entries yourself, or accept single tools: sallyport tools accept',
   }))
 }
 
 /** For offers that are not tools. They have no entry: their pins are in the state. */
-function aboutOther(offer: Offer, { pin, doubts }: ReviewedTool): readonly ToolProblem[] {
+function aboutOther(offer: Offer, { pin, openFindings }: ReviewedTool): readonly ToolProblem[] {
   const name = reviewName(offer)
   const fix = `See it, and accept it: sallyport tools accept ${quoteForShell(name)}`
   const drift: ToolProblem = {
     ...{ kind: 'drift', level: 'wrong', tool: name, fix },
     problem: `${name} is not what was first seen or accepted: its server changed it. It is refused, and shown as it was.`,
   }
-  return [...(pin === 'changed' ? [drift] : []), ...aboutFindings(name, doubts, doubts)]
+  return [...(pin === 'changed' ? [drift] : []), ...aboutFindings(name, openFindings, openFindings)]
 }
 
-function aboutFindings(name: string, findings: readonly string[], doubts: readonly string[]): readonly ToolProblem[] {
+function aboutFindings(
+  name: string,
+  findings: readonly string[],
+  openFindings: readonly string[],
+): readonly ToolProblem[] {
   const show = `sallyport tools show ${quoteForShell(name)}`
   const accept = `Each use asks a person until somebody accepts it: sallyport tools accept ${quoteForShell(name)}`
   return findings.map((finding) => ({
     ...{ kind: 'suspicious', level: 'warning', tool: name, problem: `${name}: ${finding}` },
-    fix: doubts.includes(finding) ? accept : `Read its definition before you let anybody use it: ${show}`,
+    fix: openFindings.includes(finding) ? accept : `Read its definition before you let anybody use it: ${show}`,
   }))
 }
 
@@ -112,7 +116,7 @@ function aboutUnmatchedEntries(
 ): readonly ToolProblem[] {
   const fix = 'Correct the name, or remove the entry: it has no effect.'
   return unmatched.map(({ entry, problem, isMisspelled }) => ({
-    ...{ kind: 'odd', level: isMisspelled && isRestricting(entry.fields) ? 'wrong' : 'warning', fix },
+    ...{ kind: 'no-effect', level: isMisspelled && isRestricting(entry.fields) ? 'wrong' : 'warning', fix },
     problem: `${path}:${entry.line}: ${problem}`,
   }))
 }
@@ -122,7 +126,7 @@ const aboutServers = (problems: readonly string[]): readonly ToolProblem[] =>
 
 function aboutUnmatchedPatterns(unmatched: readonly UnmatchedPattern[]): readonly ToolProblem[] {
   return unmatched.map(({ location, problem, leavesOpen }) => ({
-    ...{ kind: 'odd', level: leavesOpen ? 'wrong' : 'warning' },
+    ...{ kind: 'no-effect', level: leavesOpen ? 'wrong' : 'warning' },
     problem: `${location.file}:${location.line}: ${problem}`,
     fix: leavesOpen ? 'Correct it: the tools that it should restrict are not restricted.' : 'Correct it, or remove it.',
   }))
@@ -149,7 +153,7 @@ function aboutFile({ file, issue, warnings }: ProblemSources['editor']): readonl
   const suspect = warnings.map((problem): ToolProblem => {
     if (misspelt.some((location) => problem.startsWith(location)))
       return { kind: 'invalid', level: 'wrong', problem, fix: 'Correct that key: it may isolate or restrict.' }
-    return { kind: 'odd', level: 'warning', problem, fix: 'Check that line.' }
+    return { kind: 'no-effect', level: 'warning', problem, fix: 'Check that line.' }
   })
   if (issue === undefined) return suspect
   const fix = 'Correct the file; it is in force as soon as it is saved.'
@@ -158,7 +162,7 @@ function aboutFile({ file, issue, warnings }: ProblemSources['editor']): readonl
 
 function aboutTool(
   offer: Offer,
-  { pin, policy, hasOwnEntry, entries, findings, doubts }: ReviewedTool,
+  { pin, policy, hasOwnEntry, entries, findings, openFindings }: ReviewedTool,
   { file, notWritten }: ProblemSources['editor'],
 ): readonly ToolProblem[] {
   const { recordName: tool } = offer
@@ -171,7 +175,7 @@ function aboutTool(
       why === undefined
         ? 'The gateway writes one when it starts: review it, then commit the file.'
         : 'Fix that, or write an entry yourself, under any of its names.'
-    problems.push({ kind: 'unwritten', level: 'wrong', tool, problem, fix })
+    problems.push({ kind: 'no-entry', level: 'wrong', tool, problem, fix })
   }
   if (pin === 'changed') {
     const isOne = new Set(policy.pin.map(({ value }) => value)).size === 1
@@ -184,9 +188,9 @@ function aboutTool(
   if (own.length > 1) {
     const found = own.map(({ key, line }) => `${key} (line ${line})`).join(', ')
     const problem = `${tool} has ${own.length} entries in ${file.path}: ${found}. The strictest value of each field is used.`
-    problems.push({ kind: 'doubled', level: 'warning', tool, problem, fix: 'Merge them into one entry.' })
+    problems.push({ kind: 'duplicate', level: 'warning', tool, problem, fix: 'Merge them into one entry.' })
   }
   problems.push(...findUnmatchedRules(offer, { own, policy, path: file.path }))
-  problems.push(...aboutFindings(tool, findings, doubts))
+  problems.push(...aboutFindings(tool, findings, openFindings))
   return problems
 }

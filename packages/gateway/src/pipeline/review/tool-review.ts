@@ -95,7 +95,7 @@ export class ToolReview {
       hasOwnEntry: rules.hasOwnEntry(offer),
       pin: resolvePinState(offer, policy),
       findings: rules.findingsOf(offer).map(formatFinding),
-      doubts: rules.doubtsOf(offer).map(formatFinding),
+      openFindings: rules.openFindingsOf(offer).map(formatFinding),
     }
   }
 
@@ -149,10 +149,10 @@ export class ToolReview {
     const { shown } = acceptance
     if (shown !== pinOf(offer)) throw changedAgain(offer)
     const findings = rules.findingsOf(offer).map(formatFinding)
-    const hasDoubts = rules.doubtsOf(offer).length > 0
+    const hasOpenFindings = rules.openFindingsOf(offer).length > 0
     if (this.#isPinnedInFile(offer)) await this.#acceptInFile(offer, acceptance)
     else await this.#acceptInState(offer, acceptance)
-    if (hasDoubts) await this.#acceptFindings(offer, findings, acceptance)
+    if (hasOpenFindings) await this.#acceptFindings(offer, findings, acceptance)
   }
 
   #isPinnedInFile(offer: Offer): boolean {
@@ -204,7 +204,7 @@ export class ToolReview {
   /** Whether its entry requires approval only because of findings when it was written. */
   #asksForFindings(offer: Offer): boolean {
     const { rules } = this.#options
-    const isKnown = rules.remainingDoubtsOf(offer).length < rules.doubtsOf(offer).length
+    const isKnown = rules.remainingFindingsOf(offer).length < rules.openFindingsOf(offer).length
     return isKnown && rules.approvalInEntry(offer) === true && !rules.needsApprovalByRisk(offer)
   }
 

@@ -47,7 +47,10 @@ function namesIn({ pathArguments = [], arguments: rules }: PolicyFields): readon
   )
   // It is valid to forbid an argument that is not in the schema.
   const ruled = Object.entries(rules?.fields ?? {}).filter(([, { forbidden }]) => !forbidden)
-  return [...paths, ...ruled.map(([name]) => ({ name, field: 'arguments', kind: 'odd', level: 'warning' }) as const)]
+  return [
+    ...paths,
+    ...ruled.map(([name]) => ({ name, field: 'arguments', kind: 'no-effect', level: 'warning' }) as const),
+  ]
 }
 
 /** Finds path rules of a tool whose arguments are never treated as paths. */
@@ -61,7 +64,7 @@ function findUnusedPathRules(
   })
   if (pathRules.length === 0 || policy.pathArguments !== undefined || takesPath(original.inputSchema)) return []
   return pathRules.map((where) => ({
-    ...{ kind: 'odd', level: 'warning', tool },
+    ...{ kind: 'no-effect', level: 'warning', tool },
     problem: `${where}: ${tool}: none of its arguments is treated as a path, so this rule has no effect.`,
     fix: 'List the arguments that hold paths in path_arguments.',
   }))

@@ -78,10 +78,10 @@ export class ActiveRules {
   readonly neighbourFindingsOf = (offer: Offer): readonly Finding[] => this.#policies.neighbourFindingsOf(offer)
 
   /** The findings that nobody has accepted: each use needs approval. */
-  readonly doubtsOf = (offer: Offer): readonly Finding[] => this.#policies.doubtsOf(offer).open
+  readonly openFindingsOf = (offer: Offer): readonly Finding[] => this.#policies.openFindingsOf(offer).list
 
-  /** The doubts that would remain if its entry said `requires_approval: false`. */
-  readonly remainingDoubtsOf = (offer: Offer): readonly Finding[] => this.#policies.doubtsOf(offer).remaining
+  /** The findings that would remain if its entry said `requires_approval: false`. */
+  readonly remainingFindingsOf = (offer: Offer): readonly Finding[] => this.#policies.openFindingsOf(offer).remaining
 
   /** `requires_approval` in its own entries; `undefined` if it is missing. */
   readonly approvalInEntry = (offer: Offer): boolean | undefined => this.#policies.approvalInEntry(offer)
@@ -120,7 +120,7 @@ export class ActiveRules {
       state: this.modeState(),
       shaping: shapingOf?.(offer, policy) ?? UNSHAPED,
       serverSensitivity: sensitivityOf?.(offer.server),
-      doubts: this.#policies.doubtsOf(offer),
+      openFindings: this.#policies.openFindingsOf(offer),
     })
   }
 }

@@ -46,7 +46,7 @@ export interface PoliciesOptions {
 export class Policies {
   readonly #options: PoliciesOptions
   #policies = new WeakMap<Offer, ToolPolicy>()
-  #doubts = new WeakMap<Offer, Doubts>()
+  #openFindings = new WeakMap<Offer, OpenFindings>()
   #methodPolicies = new Map<string, ToolPolicy>()
   #index: EntryIndex | undefined
   #patterns: readonly Pattern[] | undefined
@@ -57,7 +57,7 @@ export class Policies {
 
   invalidate(): void {
     this.#policies = new WeakMap()
-    this.#doubts = new WeakMap()
+    this.#openFindings = new WeakMap()
     this.#methodPolicies = new Map()
     this.#index = undefined
     this.#patterns = undefined
@@ -100,12 +100,12 @@ export class Policies {
   }
 
   /** The findings that nobody has accepted. Until then each use needs approval. */
-  doubtsOf(offer: Offer): Doubts {
-    const known = this.#doubts.get(offer)
+  openFindingsOf(offer: Offer): OpenFindings {
+    const known = this.#openFindings.get(offer)
     if (known !== undefined) return known
-    const doubts = this.#findDoubts(offer)
-    this.#doubts.set(offer, doubts)
-    return doubts
+    const openFindings = this.#findOpenFindings(offer)
+    this.#openFindings.set(offer, openFindings)
+    return openFindings
   }
 
   /** `requires_approval` in its own entries; `undefined` if it is missing. */
@@ -120,14 +120,14 @@ export class Policies {
     return defaults[inferRisk(original as ToolDefinition, { tokens, findings: NONE }).level].requiresApproval
   }
 
-  #findDoubts(offer: Offer): Doubts {
+  #findOpenFindings(offer: Offer): OpenFindings {
     const findings = this.findingsOf(offer)
     const record = this.#recordOf(offer)
     const isOverLimit = record === undefined && this.#isOverMemoryLimit(offer)
-    if (findings.length === 0 && !isOverLimit) return NO_DOUBTS
+    if (findings.length === 0 && !isOverLimit) return NO_FINDINGS
     // Whoever wrote `requires_approval: false` knew the findings at that time.
     const isSpared = offer.kind === 'tool' && this.approvalInEntry(offer) === false
-    if (record === undefined && isSpared) return NO_DOUBTS
+    if (record === undefined && isSpared) return NO_FINDINGS
     const accepted = new Set(record?.accepted)
     const remaining = findings.filter(
       (finding) => !accepted.has(formatFinding(finding)) && !accepted.has(notedText(finding)),
@@ -135,7 +135,7 @@ export class Policies {
     const open = isSpared ? remaining : findings.filter((finding) => !accepted.has(formatFinding(finding)))
     const overLimit = isOverLimit ? [OVER_MEMORY_LIMIT] : NONE
     const isSchemaAccepted = findings.some(isAboutSchema) && !open.some(isAboutSchema)
-    return { open: [...open, ...overLimit], remaining: [...remaining, ...overLimit], isSchemaAccepted }
+    return { list: [...open, ...overLimit], remaining: [...remaining, ...overLimit], isSchemaAccepted }
   }
 
   /** Not for resources: honest servers may add and remove thousands of them. */
@@ -253,9 +253,9 @@ export class Policies {
   }
 }
 
-export interface Doubts {
-  readonly open: readonly Finding[]
-  /** The doubts that would remain if its entry said `requires_approval: false`. */
+export interface OpenFindings {
+  readonly list: readonly Finding[]
+  /** The findings that would remain if its entry said `requires_approval: false`. */
   readonly remaining: readonly Finding[]
   /** Whether somebody accepted that its arguments cannot be checked. */
   readonly isSchemaAccepted: boolean
@@ -289,7 +289,7 @@ const ALWAYS_ASK: ToolPolicy['requiresApproval'] = {
 }
 
 const NONE: readonly never[] = Object.freeze([])
-const NO_DOUBTS: Doubts = Object.freeze({ open: NONE, remaining: NONE, isSchemaAccepted: false })
+const NO_FINDINGS: OpenFindings = Object.freeze({ list: NONE, remaining: NONE, isSchemaAccepted: false })
 
 interface Pattern {
   readonly matches: (name: string) => boolean

@@ -31,7 +31,7 @@ import type { ShapingRules } from '../../isolation/isolation.ts'
 import type { CallLimit } from '../../upstream/upstream.ts'
 import { type Call, isAboutTask } from '../call.ts'
 import { collectPaths } from '../steps/collect-paths.ts'
-import type { Doubts } from './policies.ts'
+import type { OpenFindings } from './policies.ts'
 
 /** A policy that is compiled for calls. */
 export interface ToolRules {
@@ -78,11 +78,11 @@ export interface RuleSources {
   /** What the server's entry says about its data. */
   readonly serverSensitivity?: PolicyValue<SensitivityRule> | undefined
   /** Findings in its definition that nobody has accepted. */
-  readonly doubts: Doubts
+  readonly openFindings: OpenFindings
 }
 
 export function compileToolRules(sources: RuleSources): ToolRules {
-  const { policy, state, offer, names, shaping, doubts } = sources
+  const { policy, state, offer, names, shaping, openFindings } = sources
   const name = names[0] ?? offer.recordName
   return {
     name,
@@ -91,8 +91,8 @@ export function compileToolRules(sources: RuleSources): ToolRules {
     limit: toCallLimit(policy, name),
     shaping,
     dependsOnPaths: dependsOnPaths(sources),
-    approval: approvalOfDoubts(offer, doubts) ?? explainApproval(policy, state),
-    isSchemaAccepted: doubts.isSchemaAccepted,
+    approval: approvalOfFindings(offer, openFindings) ?? explainApproval(policy, state),
+    isSchemaAccepted: openFindings.isSchemaAccepted,
     checkArguments: compileArguments(sources),
     findSensitivity: compileSensitivity(sources),
     findAutoApproval: compileAutoApproval(sources),
@@ -110,7 +110,7 @@ function toCallLimit({ timeoutSeconds }: ToolPolicy, name: string): CallLimit | 
 }
 
 /** Findings are the first reason: the person who is asked has to know them. */
-function approvalOfDoubts(offer: Offer, { open: [first, ...others] }: Doubts): PolicyValue<true> | undefined {
+function approvalOfFindings(offer: Offer, { list: [first, ...others] }: OpenFindings): PolicyValue<true> | undefined {
   if (first === undefined) return undefined
   const more = others.length === 0 ? '' : ` (and ${others.length} more)`
   const accept = `sallyport tools accept ${quoteForShell(reviewName(offer))}`
@@ -214,8 +214,8 @@ function compileSensitivity({
 
 /** There is no automatic approval in a lockdown, or while findings in the definition are not accepted. */
 function compileAutoApproval(sources: RuleSources): ToolRules['findAutoApproval'] {
-  const { policy, state, names, world, autoApprove, rootsOf, doubts } = sources
-  if (state.mode === 'LOCKDOWN' || doubts.open.length > 0) return () => undefined
+  const { policy, state, names, world, autoApprove, rootsOf, openFindings } = sources
+  if (state.mode === 'LOCKDOWN' || openFindings.list.length > 0) return () => undefined
   const isUnattended = policy.unattendedPaths.length > 0 ? compilePathMatcher(policy.unattendedPaths, world) : undefined
   const approving = autoApprove
     .filter(({ tool }) => names.some(compileNameGlob(tool)))

@@ -258,9 +258,9 @@ interface HookAnswerRequest {
 async function serveHookAnswer({ request, response, id, hook, bodies }: HookAnswerRequest): Promise<void> {
   const hint = 'Send only the decision and a reason.'
   const body = await readBody(request, { limit: MAX_BODY_BYTES, hint, budget: bodies, owner: 'anybody' })
-  const { notMade } = await hook.acceptAnswer(id, { headers: request.headers, body })
-  if (notMade === undefined) response.writeHead(204).end()
-  else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ not_made: notMade }))
+  const { callError } = await hook.acceptAnswer(id, { headers: request.headers, body })
+  if (callError === undefined) response.writeHead(204).end()
+  else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ call_error: callError }))
 }
 
 /** A browser must send this header with every write: forms and pages of other origins cannot. */

@@ -51,7 +51,7 @@ const answeredSchema = z
       description:
         'Why tools.yaml could not be changed. Then `always` takes effect as `once`, and no rule was written.',
     }),
-    notMade: z.string().optional().openapi({
+    callError: z.string().optional().openapi({
       description: 'Why the approved call was not made, or how it failed immediately.',
     }),
     change: changeSchema.optional().openapi({ description: 'For `always`: the change of tools.yaml.' }),
@@ -121,10 +121,10 @@ const toApprovalJson = (approval: PendingApproval): ApprovalJson => toApprovalVi
 
 function answeredView(
   approval: ApprovalJson,
-  { answer, unwritten, notMade }: Pick<EffectiveAnswer, 'answer' | 'unwritten' | 'notMade'>,
+  { answer, unwritten, callError }: Pick<EffectiveAnswer, 'answer' | 'unwritten' | 'callError'>,
   change: LineChange | undefined,
 ): AnsweredApproval {
-  const answered = { approval, answer, ...(notMade !== undefined && { notMade }) }
+  const answered = { approval, answer, ...(callError !== undefined && { callError }) }
   if (unwritten !== undefined) return { ...answered, unwritten }
   if (!change) return answered
   return { ...answered, change: { ...change, removed: [...change.removed], added: [...change.added] } }

@@ -52,7 +52,7 @@ const offerSchema = z
       .enum(PIN_STATES)
       .openapi({ description: '`changed`: it differs from what was first seen or accepted, and is refused.' }),
     findings: z.array(z.string()).openapi({ description: 'What is suspicious about it.' }),
-    doubts: z
+    openFindings: z
       .array(z.string())
       .openapi({ description: 'Findings that nobody has accepted yet: each use needs approval.' }),
   })
@@ -142,10 +142,10 @@ async function findOffer(context: AdminContext, name: string): Promise<Offer> {
 }
 
 function offerView({ review }: AdminContext, offer: Offer): OfferView {
-  const { pin, findings, doubts } = review.reviewOf(offer)
+  const { pin, findings, openFindings } = review.reviewOf(offer)
   const { server } = offer
   const kind = offer.kind as OfferView['kind']
-  return { name: reviewName(offer), kind, server, pin, findings: [...findings], doubts: [...doubts] }
+  return { name: reviewName(offer), kind, server, pin, findings: [...findings], openFindings: [...openFindings] }
 }
 
 const offerDetail = (context: AdminContext, offer: Offer): OfferDetail => ({

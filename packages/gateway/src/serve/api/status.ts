@@ -60,7 +60,7 @@ const MAX_TOOL_WARNINGS = 50
 
 function toolWarnings({ review }: AdminContext): readonly string[] {
   // A tool that was just discovered will soon get its entry.
-  const problems = review.problems().filter(({ kind }) => kind !== 'unwritten')
+  const problems = review.problems().filter(({ kind }) => kind !== 'no-entry')
   const texts = [...review.notWritten, ...problems.map(({ problem }) => problem)]
   const shown = texts.slice(0, MAX_TOOL_WARNINGS)
   const more = texts.length - shown.length

@@ -50,7 +50,7 @@ it('shows the fields that govern each tool, with reasons, and filters the list b
     () => api('/api/tools/echo'),
     (answer) => answer.body.review !== undefined,
   )
-  expect(body).toMatchObject({ risk: 'medium', source: 'tools.yaml', written: true, pin: 'pinned', findings: [] })
+  expect(body).toMatchObject({ risk: 'medium', source: 'tools.yaml', hasEntry: true, pin: 'pinned', findings: [] })
   const field = (name: string) => body.policy.find((one: { field: string }) => one.field === name)
   const { file, line } = body.entries[0]
   expect(body.entries).toEqual([{ key: 'mcp__hostile__echo', file: expect.stringMatching(/tools\.yaml$/), line }])

@@ -88,12 +88,12 @@ const toolSchema = z
     requiresApproval: z.boolean(),
     allowedInModes: z.array(z.enum(MODES)),
     source: z.enum(SOURCES).openapi({ description: 'Where the risk level comes from.' }),
-    written: z.boolean().openapi({ description: 'Whether tools.yaml has an entry for just this tool.' }),
+    hasEntry: z.boolean().openapi({ description: 'Whether tools.yaml has an entry for just this tool.' }),
     pin: z
       .enum(PIN_STATES)
       .openapi({ description: '`changed`: it differs from what was reviewed, and cannot be called.' }),
     findings: z.array(z.string()).openapi({ description: 'What is suspicious about its definition.' }),
-    doubts: z
+    openFindings: z
       .array(z.string())
       .openapi({ description: 'Findings that nobody has accepted yet: each call needs approval.' }),
     decidedBy: decisionSchema.shape.decidedBy.openapi({ description: 'Why it is not offered, or needs approval.' }),
@@ -149,19 +149,19 @@ function countToolTokens({ wire, definition }: Offer): number {
   return tokens
 }
 
-function governedView({ policy, entries, hasOwnEntry, pin, findings, doubts }: ReviewedTool) {
+function governedView({ policy, entries, hasOwnEntry, pin, findings, openFindings }: ReviewedTool) {
   const { risk } = policy
   const isEntry = entries.some(({ fields }) => fields.riskLevel !== undefined)
   return {
     risk: risk.value,
     permission: [...policy.permission.value],
-    requiresApproval: policy.requiresApproval.value || doubts.length > 0,
+    requiresApproval: policy.requiresApproval.value || openFindings.length > 0,
     allowedInModes: [...policy.allowedInModes.value],
     source: risk.rule === undefined ? SOURCES[2] : SOURCES[isEntry ? 0 : 1],
-    written: hasOwnEntry,
+    hasEntry: hasOwnEntry,
     pin,
     findings: [...findings],
-    doubts: [...doubts],
+    openFindings: [...openFindings],
   }
 }
 

@@ -62,7 +62,7 @@ async function acceptTools(
 }
 
 /** A tool, or something else that a server offers. */
-interface ReviewedOffer extends Pick<OfferDetail, 'pin' | 'findings' | 'doubts' | 'review'> {
+interface ReviewedOffer extends Pick<OfferDetail, 'pin' | 'findings' | 'openFindings' | 'review'> {
   readonly name: string
   readonly accept: (pin: string) => Promise<unknown>
 }
@@ -118,7 +118,7 @@ async function acceptEach(all: readonly ReviewedOffer[], asking: ConsentOptions)
   const accepted: AcceptedChange[] = []
   const declined: string[] = []
   for (const one of all) {
-    if (one.pin === 'pinned' && one.doubts.length === 0) continue
+    if (one.pin === 'pinned' && one.openFindings.length === 0) continue
     const { name, review } = one
     if (!asking.screen.json) showChange(asking.screen, one)
     if ((await askConsent(one, asking)) === 'declined') {

@@ -116,16 +116,16 @@ const COLUMNS: readonly Column<ToolView>[] = [
     paint: ({ offered }, style) => (offered ? style.bold : style.dim),
   },
   { title: 'RISK', value: ({ risk }) => risk, paint: ({ risk }, style) => riskColor(risk, style) },
-  { title: 'ASKS', value: ({ requiresApproval }) => (requiresApproval ? 'yes' : 'no') },
-  { title: 'MARKS', value: listMarks, paint: ({ pin }, style) => (pin === 'changed' ? style.red : style.yellow) },
-  { title: 'MAY', value: ({ permission }) => permission.join(',') },
+  { title: 'APPROVAL', value: ({ requiresApproval }) => (requiresApproval ? 'yes' : 'no') },
+  { title: 'NOTES', value: listNotes, paint: ({ pin }, style) => (pin === 'changed' ? style.red : style.yellow) },
+  { title: 'PERMISSION', value: ({ permission }) => permission.join(',') },
   { title: 'MODES', value: ({ allowedInModes }) => allowedInModes.join(',') || 'none', flexible: true },
   {
-    title: 'OFFERED',
+    title: 'LISTED',
     value: ({ offered, decidedBy }) => (offered ? 'yes' : `no: ${decidedBy?.reason ?? ''}`),
     flexible: true,
   },
-  { title: 'CALLED', value: ({ name }) => name, expendable: true },
+  { title: 'LISTED AS', value: ({ name }) => name, expendable: true },
   { title: 'SOURCE', value: ({ source }) => source, expendable: true },
   {
     title: 'DESCRIPTION',
@@ -140,10 +140,10 @@ function riskColor(risk: RiskLevel, style: Style): (text: string) => string {
 }
 
 /** The gateway's own tools need no entry. */
-function listMarks({ written, pin, findings, server }: ToolView): string {
-  const isNew = !written && server !== BUILT_IN_SERVER
-  const marks = [isNew && 'new', pin === 'changed' && 'changed', findings.length > 0 && 'suspicious']
-  return marks.filter((mark) => mark !== false).join(',')
+function listNotes({ hasEntry, pin, findings, server }: ToolView): string {
+  const isNew = !hasEntry && server !== BUILT_IN_SERVER
+  const notes = [isNew && 'new', pin === 'changed' && 'changed', findings.length > 0 && 'suspicious']
+  return notes.filter((note) => note !== false).join(',')
 }
 
 const firstLine = (text: string | undefined): string | undefined => text?.trim().split('\n')[0]

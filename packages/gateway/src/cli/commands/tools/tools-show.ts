@@ -46,7 +46,7 @@ function showTool(screen: Screen, tool: ToolDetail): void {
     { name: 'takes', value: formatParameters(tool.definition.inputSchema) },
     { name: 'pin', value: pinText(tool) },
     { name: 'suspicious', value: lines(tool.findings.map(visibleLine)) },
-    { name: 'not accepted', value: lines(tool.doubts.map(visibleLine)) },
+    { name: 'not accepted', value: lines(tool.openFindings.map(visibleLine)) },
     { name: 'entries', value: lines(tool.entries.map(entryText)) ?? 'none: its risk is derived from its name' },
   ])
   screen.print('\n')
