@@ -182,7 +182,7 @@ describe('call', () => {
     const at = createTestHome()
     // Long enough for the server to start, also on a busy machine.
     const late = await cli(['call', 'countdown', '--args', '{"seconds":30}', '--timeout', '3s'], { at })
-    expect(late).toMatchObject({ exit: 5, stderr: expect.stringContaining('3 s') })
+    expect(late).toMatchObject({ exit: 5, stderr: expect.stringContaining('3.0 s') })
     expect((await cli(['audit', '--verdict', 'failed', '--json'], { at })).stdout).toContain('"CALL_CANCELLED"')
   })
 
