@@ -35,6 +35,14 @@ describe('Streamable HTTP in the legacy era', () => {
     ])
   })
 
+  it('sends what waited for the end of the handshake also if the server forgot the session by then', async () => {
+    const { transport, events } = await connect(await startServer('--era', 'legacy', '--forget-after', '0'))
+    await initialize(transport, events)
+    const request = toolCall('legacy', 'echo')
+    transport.request(request)
+    await events.until(() => events.expired.includes(request.id))
+  })
+
   it('receives notifications on a separate stream, also after that stream was cut', async () => {
     const { transport, events, server } = await connectLegacy()
     for (const round of [1, 2, 3]) {

@@ -164,13 +164,14 @@ export class StreamableHttpTransport implements Transport {
 
   #onPosted(method: string, end: ReplyEnd, waiting: number | undefined): void {
     if (this.#closing !== undefined) return
-    if (this.#handleSessionLoss(end)) {
+    const isLost = this.#handleSessionLoss(end)
+    if (method === 'notifications/initialized') this.#onInitialized()
+    if (isLost) {
       this.#failUnanswered(waiting)
       return
     }
     if (end.kind !== 'done')
       this.#connection?.events.onWarning(`${method || 'an answer'} was not accepted: ${end.error.message}`)
-    if (method === 'notifications/initialized') this.#onInitialized()
     this.#countUnreachable(end)
   }
 
@@ -184,12 +185,12 @@ export class StreamableHttpTransport implements Transport {
     events.onFailure(call.id, new SallyportError('UPSTREAM_DIED', message, { hint: MAY_HAVE_RUN_HINT }))
   }
 
-  /** The server knows that the handshake is over: send the requests that waited for it. */
+  /** The server knows that the handshake is over, or refuses to: send the requests that waited for it. */
   #onInitialized(): void {
     const held = this.#queued ?? []
     this.#queued = undefined
     for (const request of held) this.request(request)
-    if (this.#connection?.headers.isLegacy) this.#listen(this.#connection)
+    if (this.#connection?.headers.isLegacy && !this.#isSessionOver) this.#listen(this.#connection)
   }
 
   #listen({ endpoint, headers, events }: Connection): void {
