@@ -38,9 +38,9 @@ const TAKES = {
   telemetry: ['@opentelemetry/*'],
   upstream: ['@sallyport/kit', ...doors(`${GATEWAY}/upstream`, ['stdio', 'http', 'docker', 'processes', 'built-in'])],
   agents: ['jsonc-parser', 'smol-toml', 'yaml', `${GATEWAY}/agents/*/*.ts`],
-  sessions: ['@sallyport/kit/identity'],
+  sessions: ['@sallyport/kit/identity', '@sallyport/kit/keys'],
   governance: ['re2js', ...doors(`${GATEWAY}/governance`, ['tools-file', 'schema-check'])],
-  isolation: ['@sallyport/kit', 'ai', '@ai-sdk/*'],
+  isolation: ['@sallyport/kit', '@sallyport/kit/keys', 'ai', '@ai-sdk/*'],
   pipeline: ['@sallyport/kit/http-intake'],
   serve: [
     '@sallyport/kit/http-intake',
@@ -71,30 +71,34 @@ export const ROOMS = {
 
   [KIT]: [
     ...[NODE, CORE, `${KIT}/connectors/connector-error.ts`],
-    ...doors(KIT, 'schema call offers protocol identity config http private-data workspace results client'.split(' ')),
+    ...doors(
+      KIT,
+      'schema call keys offers protocol identity config http private-data workspace results client'.split(' '),
+    ),
   ],
   ...kitRoom('schema', [CORE]),
   ...kitRoom('call', [NODE, CORE, 'json-rpc.ts', 'tool-error.ts'], ['schema']),
   ...kitRoom(
     'offers',
     [NODE, CORE, 'json-rpc.ts', 'to-json.ts', 'tool-error.ts', 'tool-result.ts'],
-    ['schema', 'call', 'identity', 'private-data'],
+    ['schema', 'call', 'identity', 'keys', 'private-data'],
   ),
   ...kitRoom(
     'protocol',
     [NODE, CORE, 'json-rpc.ts', 'era.ts', 'tool-error.ts', 'tool-result.ts'],
     ['call', 'offers', 'identity', 'private-data', 'results'],
   ),
-  ...kitRoom('results', [NODE, CORE, 'tool-error.ts', 'tool-result.ts'], ['identity', 'workspace']),
+  ...kitRoom('results', [NODE, CORE, 'tool-error.ts', 'tool-result.ts'], ['identity', 'keys', 'workspace']),
   ...kitRoom(
     'http',
     [NODE, CORE, 'era.ts', 'json-rpc.ts', 'unhandled-rejections.ts', 'mcp-server.ts'],
     ['call', 'protocol', 'identity'],
   ),
-  ...kitRoom('identity', [NODE, CORE, 'jose']),
+  ...kitRoom('keys', [NODE, CORE, 'add-file.ts']),
+  ...kitRoom('identity', [NODE, CORE, 'jose'], ['keys']),
   ...kitRoom('config', [NODE, CORE, 'yaml'], ['identity']),
-  ...kitRoom('private-data', [NODE, CORE], ['identity']),
-  ...kitRoom('workspace', [NODE, CORE, 'retry-fatal-errors.ts'], ['identity']),
+  ...kitRoom('private-data', [NODE, CORE, 'add-file.ts'], ['identity']),
+  ...kitRoom('workspace', [NODE, CORE, 'retry-fatal-errors.ts'], ['identity', 'keys']),
   ...kitRoom(
     'connectors',
     [NODE, CORE, 'retry-fatal-errors.ts', 'connectors/sql/sql.ts', 'connectors/open-api/open-api.ts'],
@@ -151,7 +155,7 @@ export const ROOMS = {
   ],
 
   // The composition enters every room, and nothing but the cli imports the cli.
-  [GATEWAY]: [NODE, CORE, '@sallyport/kit', '@sallyport/kit/http-intake', ...ALL_DOORS],
+  [GATEWAY]: [NODE, CORE, '@sallyport/kit', '@sallyport/kit/http-intake', '@sallyport/kit/keys', ...ALL_DOORS],
   // The light ways in are explained in ARCHITECTURE.md.
   [`${GATEWAY}/cli`]: [
     ...[

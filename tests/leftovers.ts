@@ -1,16 +1,30 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { eventually, processesWith } from './processes.ts'
 
 /** How long processes that are being ended may take. */
 const TIMEOUT_MS = 50_000
 
 /**
- * Marks every process that the tests start, as a gateway above them would, and fails the run if one outlives it.
+ * Gives the tests a folder for keys, marks every process that they start, as a gateway above them would, and fails the
+ * run if one outlives it.
  *
  * Watchdogs and servers pass the mark on, so this also finds processes that no test looks for.
  */
-export default function setup(): (() => Promise<void>) | undefined {
+export default function setup(): () => Promise<void> {
+  // Otherwise every test that stores a result would create keys in the home of the user.
+  const keys = mkdtempSync(join(tmpdir(), 'sallyport-test-keys-'))
+  process.env.SALLYPORT_KEYS = keys
+  const checkProcesses = markProcesses()
+  return async () => {
+    await checkProcesses?.()
+    rmSync(keys, { recursive: true, force: true })
+  }
+}
+
+function markProcesses(): (() => Promise<void>) | undefined {
   if (!existsSync('/proc/self/environ')) return undefined
   const mark = `tests-${randomBytes(8).toString('hex')}`
   process.env.SALLYPORT_MARK = mark

@@ -45,6 +45,12 @@ export const SENSITIVITY_PROMISES = {
     text: 'A server of the kit gives the same answers about files, results and labels of two users, alone and behind the gateway, shared or not, over stdio and HTTP, and after kills',
     state: 'built',
   },
+  'SEN-23': {
+    text: 'Stored results are encrypted with a key of the session, which is outside of the state folder; the key is destroyed and what the session stored is removed when it is purged, or after its retention',
+    state: 'partial',
+    missing:
+      'files that the handlers of a server of the kit write into their workspace, which programs may open by their path; purging what a server of the kit has stored',
+  },
   'SEN-15': {
     text: 'A server with url_isolated has two instances, both connected from the start; calls of sessions with private data go to the isolated one only, and differences of their tools are reported',
     state: 'built',

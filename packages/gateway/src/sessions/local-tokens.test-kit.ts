@@ -1,9 +1,9 @@
 import { mkdtempSync, renameSync, rmSync, statSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { readPrivateFile } from '@sallyport/kit/keys'
 import { afterEach, beforeEach } from 'vitest'
 import { type LocalTokens, openLocalTokens } from './local-tokens.ts'
-import { readPrivateFile } from './private-file.ts'
 import { parseStandingToken, type StandingRole } from './standing-token.ts'
 
 export const isRoot = process.getuid?.() === 0

@@ -2,8 +2,8 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Principal } from '@sallyport/core'
 import { getOsUser } from '@sallyport/kit/identity'
+import { readPrivateFile } from '@sallyport/kit/keys'
 import { replaceFile } from '../disk/disk.ts'
-import { readPrivateFile } from './private-file.ts'
 import { type RandomBytes, randomSecret } from './secret.ts'
 
 /** The roles of the two tokens that always exist, in clear text, for programs of the same OS user. */

@@ -47,7 +47,6 @@ export type {
   OfferRecord,
   OfferRecords,
   Recordable,
-  SessionOwner,
   Store,
   StoredLabel,
 } from './records.ts'

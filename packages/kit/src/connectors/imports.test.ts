@@ -50,7 +50,7 @@ test(`${promise('KIT-7')} the connectors load no MCP code and no package for mod
     expect(others, 'a foreign package').toEqual([])
     const rooms = files.filter((file) => /^kit\//.test(file)).map((file) => file.split('/')[2])
     expect(new Set(rooms)).toEqual(
-      new Set(['connectors', 'identity', 'private-data', 'retry-fatal-errors.js', 'workspace']),
+      new Set(['add-file.js', 'connectors', 'identity', 'keys', 'private-data', 'retry-fatal-errors.js', 'workspace']),
     )
     expect(JSON.parse(stdout)).toEqual([])
   } finally {

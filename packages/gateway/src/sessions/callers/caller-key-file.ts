@@ -1,27 +1,15 @@
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto'
-import { existsSync, lstatSync, realpathSync, type Stats } from 'node:fs'
-import { basename, dirname, join, relative, resolve } from 'node:path'
+import { dirname, join } from 'node:path'
 import { isJsonObject, type Json, SallyportError } from '@sallyport/core'
-import {
-  causeCode,
-  describeDiskError,
-  lockPathOf,
-  makeFolder,
-  removeStaleTempFiles,
-  replaceFile,
-  withLockFile,
-} from '../../disk/disk.ts'
-import { readPrivateFile } from '../private-file.ts'
+import { hasKeyFolder, type KeyLocation, keysUnusable, openKeyFolder, readPrivateFile } from '@sallyport/kit/keys'
+import { describeDiskError, lockPathOf, removeStaleTempFiles, replaceFile, withLockFile } from '../../disk/disk.ts'
 import { type CallerKey, isDue, type PrivateJwk, renewKeys } from './caller-key-set.ts'
 
 const FILE_NAME = 'caller-keys.json'
 const VERSION = 1
 const BASE64URL_32 = /^[\w-]{43}$/
 
-export interface CallerKeyFileOptions {
-  readonly folder: string
-  /** The folders that must not contain the keys, because they are copied and backed up: the state and the home. */
-  readonly notInside: readonly string[]
+export interface CallerKeyFileOptions extends KeyLocation {
   readonly now: () => number
 }
 
@@ -36,15 +24,13 @@ export async function openCallerKeys(options: CallerKeyFileOptions): Promise<rea
   const { folder, notInside, now } = options
   const path = callerKeyPath(folder)
   try {
-    checkLocation(folder, notInside)
-    makeFolder(folder)
-    checkFolder(folder)
+    openKeyFolder({ folder, notInside })
     const keys = readKeys(path)
     return isDue(keys, now()) ? await changeKeys(path, now) : keys
   } catch (cause) {
     if (cause instanceof SallyportError && cause.code === 'KEYS_UNUSABLE') throw cause
     const reason = cause instanceof SallyportError ? cause.message : `${describeDiskError(cause)}.`
-    throw unusable(`The keys for caller tokens in ${folder} cannot be used: ${reason}`, {
+    throw keysUnusable(`The keys for caller tokens in ${folder} cannot be used: ${reason}`, {
       hint: 'Make the folder writable for the user who runs Sallyport, or name another with SALLYPORT_KEYS.',
       cause,
     })
@@ -52,11 +38,8 @@ export async function openCallerKeys(options: CallerKeyFileOptions): Promise<rea
 }
 
 /** How many keys there are, without creating any. Throws if they would be refused. */
-export function countCallerKeys({ folder, notInside }: Omit<CallerKeyFileOptions, 'now'>): number {
-  checkLocation(folder, notInside)
-  if (!existsSync(folder)) return 0
-  checkFolder(folder)
-  return readKeys(callerKeyPath(folder)).length
+export function countCallerKeys({ folder, notInside }: KeyLocation): number {
+  return hasKeyFolder({ folder, notInside }) ? readKeys(callerKeyPath(folder)).length : 0
 }
 
 async function changeKeys(path: string, now: () => number): Promise<readonly CallerKey[]> {
@@ -92,16 +75,19 @@ function readKeys(path: string): readonly CallerKey[] {
   const file = readPrivateFile(path, 'leave')
   if (file.state === 'absent') return []
   if ('problem' in file)
-    throw unusable(`The file ${path} is not used: it ${file.problem}.`, {
+    throw keysUnusable(`The file ${path} is not used: it ${file.problem}.`, {
       hint: `Check who wrote it. Remove it, and new keys are created; or restrict it: chmod 600 ${path}`,
     })
   if (file.state === 'exposed')
-    throw unusable(`The file ${path} is not used: other users can read it, and with its keys anybody could be named.`, {
-      hint: `If nobody else can have read it, restrict it: chmod 600 ${path}. Otherwise remove it, and new keys are created.`,
-    })
+    throw keysUnusable(
+      `The file ${path} is not used: other users can read it, and with its keys anybody could be named.`,
+      {
+        hint: `If nobody else can have read it, restrict it: chmod 600 ${path}. Otherwise remove it, and new keys are created.`,
+      },
+    )
   const keys = parseKeys(file.text)
   if (keys !== undefined) return keys
-  throw unusable(`The file ${path} does not contain keys for caller tokens.`, {
+  throw keysUnusable(`The file ${path} does not contain keys for caller tokens.`, {
     hint: 'Move it away, and new keys are created; or update Sallyport, if a newer version wrote it.',
   })
 }
@@ -139,46 +125,3 @@ function fits(jwk: PrivateJwk): boolean {
   const publicKey = createPublicKey(createPrivateKey({ key: { ...jwk }, format: 'jwk' }))
   return publicKey.export({ format: 'jwk' }).x === jwk.x
 }
-
-function checkFolder(folder: string): void {
-  const stats: Stats = lstatSync(folder)
-  // Windows has no owners and modes that could be checked here.
-  const user = process.getuid?.()
-  if (user === undefined) return
-  if (stats.isSymbolicLink())
-    throw unusable(`The folder ${folder} is a symbolic link.`, {
-      hint: 'Name the folder itself with SALLYPORT_KEYS.',
-    })
-  if (stats.uid !== user)
-    throw unusable(`The folder ${folder} belongs to the user with id ${stats.uid}; Sallyport runs as ${user}.`, {
-      hint: `Name a folder of your own with SALLYPORT_KEYS, or change the owner: chown -R ${user} ${folder}`,
-    })
-  if ((stats.mode & 0o077) !== 0)
-    throw unusable(`The folder ${folder} is open to other users (mode ${(stats.mode & 0o777).toString(8)}).`, {
-      hint: `Restrict it: chmod 700 ${folder}`,
-    })
-}
-
-function checkLocation(folder: string, notInside: readonly string[]): void {
-  const real = realPath(folder)
-  const around = notInside.find((outer) => !/^\.\.(\/|$)/.test(relative(realPath(outer), real)))
-  if (around === undefined) return
-  throw unusable(`The folder for keys, ${folder}, is inside ${around}.`, {
-    hint: 'Name a folder outside of the state and of the home with SALLYPORT_KEYS: those are copied and backed up.',
-  })
-}
-
-/** The path behind all links, also of a folder that does not exist yet. */
-function realPath(path: string): string {
-  const absolute = resolve(path)
-  try {
-    return realpathSync(absolute)
-  } catch (cause) {
-    const parent = dirname(absolute)
-    if (causeCode(cause) !== 'ENOENT' || parent === absolute) return absolute
-    return join(realPath(parent), basename(absolute))
-  }
-}
-
-const unusable = (message: string, details: { readonly hint: string; readonly cause?: unknown }): SallyportError =>
-  new SallyportError('KEYS_UNUSABLE', message, details)

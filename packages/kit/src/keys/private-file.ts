@@ -1,5 +1,5 @@
 import { closeSync, constants, fchmodSync, fstatSync, openSync, readSync, type Stats } from 'node:fs'
-import { causeCode } from '../disk/disk.ts'
+import { codeOf } from '../add-file.ts'
 
 const MAX_BYTES = 16 * 1024
 
@@ -23,14 +23,14 @@ export function readPrivateFile(path: string, whenExposed: 'close' | 'leave'): P
   try {
     return readOpened(fd, whenExposed)
   } catch (error) {
-    return { state: 'unreadable', problem: `cannot be read (${causeCode(error)})` }
+    return { state: 'unreadable', problem: `cannot be read (${codeOf(error)})` }
   } finally {
     closeSync(fd)
   }
 }
 
 function explainOpenFailure(error: unknown): PrivateFile {
-  const code = causeCode(error)
+  const code = codeOf(error)
   if (code === 'ENOENT') return { state: 'absent' }
   if (code === 'ELOOP') return { state: 'refused', problem: 'is a symbolic link' }
   return { state: 'unreadable', problem: `cannot be opened (${code})` }
