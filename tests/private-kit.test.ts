@@ -44,7 +44,10 @@ interface Leg {
 
 async function startHttpServer(auth: object, data: string, port: number): Promise<ChildProcess> {
   const child = spawn(process.execPath, [FIXTURE, '--http'], {
-    env: { PATH: process.env.PATH, AUTH: JSON.stringify(auth), SALLYPORT_DATA: data, PORT: String(port) },
+    env: {
+      ...{ PATH: process.env.PATH, AUTH: JSON.stringify(auth), PORT: String(port) },
+      ...{ SALLYPORT_DATA: data, SALLYPORT_KEYS: process.env.SALLYPORT_KEYS },
+    },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   await once(createInterface({ input: child.stdout as NonNullable<ChildProcess['stdout']> }), 'line')

@@ -202,9 +202,19 @@ export type SallyportEvent =
       readonly user: string
       readonly session: string
       readonly sensitivity: Sensitivity
-      /** Whether its workspace and its stored results were removed. */
+      /** Whether its workspace and its stored results are removed at once. */
       readonly purged: boolean
     } & ChangedBy)
+  | {
+      readonly type: 'SESSION_DATA_REMOVED'
+      readonly user: string
+      readonly session: string
+      readonly files: number
+      readonly bytes: number
+      /** Whether it had a key, which was destroyed. */
+      readonly key: boolean
+      readonly reason: 'purge' | 'retention'
+    }
   | ({
       readonly type: 'MODE_CHANGED'
       readonly from: Mode

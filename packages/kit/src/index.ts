@@ -52,6 +52,7 @@ export {
   type RequestHeaders,
   type RequestScope,
 } from './identity/identity.ts'
+export { findKeyFolder, type KeyLocation, type SessionKey, SessionKeys, type SessionKeysOptions } from './keys/keys.ts'
 export { type ConnectOptions, createMcpServer, type McpServer } from './mcp-server.ts'
 export { offerResults } from './offer-results.ts'
 export type {
@@ -109,7 +110,9 @@ export {
   readResult,
   type SavedResult,
   SHAPED_META,
+  type SweepOptions,
   shapeToolResult,
+  sweepResults,
 } from './results/results.ts'
 export type { ArgumentsOf, InputSchema, PlainSchema, Schema, StandardSchema, ValueOf } from './schema/schema.ts'
 export { type StdioStreams, serveStdio } from './serve-stdio.ts'

@@ -14,6 +14,7 @@ import {
   readStartEnvironment,
 } from './identity/identity.ts'
 import type { RequestId } from './json-rpc.ts'
+import { findKeyFolder, SessionKeys } from './keys/keys.ts'
 import {
   assertValidTool,
   Definitions,
@@ -56,6 +57,8 @@ export class McpServer {
   readonly #definitions: Definitions
   /** The folder that contains the data of users and sessions. */
   readonly dataFolder: string
+  /** The keys with which stored results are encrypted. */
+  readonly sessionKeys: SessionKeys
   readonly environment: Environment
   readonly #authenticator: Authenticator
   readonly #callers: GatewayCallers | undefined
@@ -65,6 +68,7 @@ export class McpServer {
     // biome-ignore lint/style/noProcessEnv: a server is the composition root of its program.
     this.environment = options.environment ?? process.env
     this.dataFolder = findDataFolder(options.dataFolder, this.environment)
+    this.sessionKeys = options.sessionKeys ?? openServerKeys(this)
     const gateway = readGateway(options)
     this.#callers = gateway && new GatewayCallers(gateway, { dataFolder: this.dataFolder })
     this.#authenticator = createAuthenticator({ ...options, gateway })
@@ -136,12 +140,14 @@ export class McpServer {
   /** Passes each outgoing message to `send`. Pass each incoming one to `receive`. */
   connect(send: Send, options: ConnectOptions = {}): Connection {
     const { identity, parked, onCancelled, takesCallers: isTrustedChannel = true } = options
-    const { dataFolder } = this
-    const scope = identity && createScope(identity, dataFolder)
-    const gate = this.#callers && new CallerGate({ callers: this.#callers, dataFolder, isTrustedChannel })
+    const scope = identity && createScope(identity, this)
+    const gate = this.#callers && new CallerGate({ callers: this.#callers, storage: this, isTrustedChannel })
     return new McpConnection(this.#definitions, { send, scope, gate, parked, onCancelled })
   }
 }
+
+const openServerKeys = ({ dataFolder, environment }: Pick<McpServer, 'dataFolder' | 'environment'>): SessionKeys =>
+  new SessionKeys({ folder: findKeyFolder(environment), notInside: [dataFolder], dataFolder, environment })
 
 /** An environment that the program made itself counts as it is; that of the process only as it was at the start. */
 function readGateway({ auth, environment }: ServerOptions) {

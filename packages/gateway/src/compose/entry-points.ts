@@ -271,7 +271,12 @@ export function createAdminContext(gateway: Gateway, urls: () => readonly string
     urls,
     record: (event) => gateway.record(event),
     control: createSessionControl({
-      ...{ state, labels: governance.labels, records: store.labels, ended: gateway.ended },
+      ...{
+        labels: governance.labels,
+        records: store.labels,
+        ended: gateway.ended,
+        sessionResults: gateway.sessionResults,
+      },
       record: (event) => governance.recordSynced(event),
     }),
     renewSession: (principal) => gateway.ended.renew(principal),

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { BUILT_IN_SERVER, messageOf, type SallyportEvent } from '@sallyport/core'
+import { BUILT_IN_SERVER, messageOf, type Principal, type SallyportEvent } from '@sallyport/core'
 import type { McpServer } from '@sallyport/kit'
 import { BodyBudget } from '@sallyport/kit/http-intake'
 import { buildDiscoveryEvent, Catalog, LastKnownCatalogs } from '../catalog/catalog.ts'
@@ -12,7 +12,7 @@ import {
   type Settings,
 } from '../config/config.ts'
 import type { Approver } from '../governance/governance.ts'
-import { type SessionResults, withoutQuotedText } from '../isolation/isolation.ts'
+import { type RemovedData, type SessionResults, withoutQuotedText } from '../isolation/isolation.ts'
 import { CallGauge, type Listings, type Pipeline } from '../pipeline/pipeline.ts'
 import { ChangeHub, createIds, HttpMcp, type Ids, LegacySessions, Methods, type Readiness } from '../serve/serve.ts'
 import {
@@ -20,7 +20,7 @@ import {
   CredentialFailures,
   type CurrentAuthenticators,
   createLogins,
-  EndedSessions,
+  type EndedSessions,
   type LocalTokens,
   type Logins,
   type PublishedKeys,
@@ -47,6 +47,7 @@ import { CatalogWarnings } from './catalog-warnings.ts'
 import { CounterpartLists } from './counterpart-lists.ts'
 import { createDecisionParts, type DecisionParts } from './decision-parts.ts'
 import { GatewayGovernance } from './gateway-governance.ts'
+import type { SessionData } from './session-data.ts'
 import { differOnlyInProfiles, findFixedChanges, listChangedProfiles } from './settings-changes.ts'
 
 /** The gateway without its entry points: everything between a parsed request and the servers. */
@@ -70,6 +71,7 @@ export class Gateway {
   readonly tokens: LocalTokens
   readonly gatekeeper: CurrentAuthenticators
   readonly ended: EndedSessions
+  readonly sessionResults: SessionResults
   readonly logins: Logins
   readonly audit: AuditHealth
   readonly failures = new CredentialFailures({ report: (event) => this.#reportRefusedCredentials(event) })
@@ -98,7 +100,8 @@ export class Gateway {
     this.store = parts.store
     this.tokens = opened.tokens
     this.gatekeeper = opened.gatekeeper
-    this.ended = new EndedSessions({ state: parts.state, onWarning: parts.onWarning })
+    this.ended = opened.sessionData.ended
+    this.sessionResults = opened.sessionData.sessionResults
     this.builtIns = opened.builtIns
     this.telemetry = opened.telemetry
     this.logins = createLogins()
@@ -189,17 +192,7 @@ export class Gateway {
   #createDecisionParts(): DecisionParts {
     const { catalog, governance, gauge, fleet, store, telemetry, ids, tokens } = this
     return createDecisionParts({
-      ...{
-        catalog,
-        governance,
-        gauge,
-        fleet,
-        store,
-        telemetry,
-        ids,
-        tokens,
-        sessionResults: this.#opened.sessionResults,
-      },
+      ...{ catalog, governance, gauge, fleet, store, telemetry, ids, tokens, sessionResults: this.sessionResults },
       callerKeys: this.#opened.callerKeys,
       settings: () => this.#settings,
       onWarning: this.#parts.onWarning,
@@ -258,7 +251,7 @@ export class Gateway {
 
   /** Starts the servers in the background, so that the entry points can report first that they are open. */
   start(when: StartTime = 'now'): void {
-    for (const part of [this.governance, this.#opened.sessionResults]) part.start()
+    for (const part of [this.governance, this.sessionResults]) part.start()
     this.#starting = this.fleet.waitForStart(this.isReady ? when : 'now').then(() => this.#startServers())
   }
 
@@ -329,6 +322,12 @@ export class Gateway {
     }
   }
 
+  /** The retention of an ended session is over, or a purge was finished that was cut off. */
+  recordRemovedData({ user, session }: Pick<Principal, 'user' | 'session'>, removed: RemovedData): void {
+    if (removed.files > 0 || removed.key)
+      this.record({ type: 'SESSION_DATA_REMOVED', user, session, ...removed, reason: 'retention' })
+  }
+
   #reportRefusedCredentials(event: Extract<SallyportEvent, { type: 'CREDENTIALS_REFUSED' }>): void {
     const { count, source } = event
     this.#parts.onWarning(
@@ -353,7 +352,7 @@ export class Gateway {
     await this.governance.discovery.flush()
     await this.fleet.close()
     await this.governance.close()
-    await this.#opened.sessionResults.close()
+    await this.sessionResults.close()
     this.failures.close()
     this.audit.close()
     this.record({ type: 'GATEWAY_STOPPED', reason })
@@ -433,7 +432,7 @@ export interface OpenedParts {
   readonly callerKeys: CallerKeys
   readonly watchdog: Watchdog
   readonly builtIns: McpServer
-  readonly sessionResults: SessionResults
+  readonly sessionData: SessionData
   readonly telemetry: Telemetry
   readonly marks: { readonly state: string; readonly run: string }
 }

@@ -4,12 +4,12 @@ import { getSessionId, getUserId, type McpServer } from '@sallyport/kit'
 import { locateKeys } from '../config/config.ts'
 import { makeFolder } from '../disk/disk.ts'
 import { compilePattern } from '../governance/governance.ts'
-import { SessionResults } from '../isolation/isolation.ts'
 import { CallerKeys, CurrentAuthenticators, openLocalTokens } from '../sessions/sessions.ts'
 import { openGatewayTelemetry } from '../telemetry/telemetry.ts'
 import { createBuiltInServer, createMark, openWatchdog } from '../upstream/upstream.ts'
 import { VERSION } from '../version.ts'
 import { Gateway, type GatewayParts, type OpenedParts, stackOf } from './gateway.ts'
+import { openSessionData, type SessionData } from './session-data.ts'
 
 /** Opens what the first request needs, and nothing that can be opened later. If that fails, it closes the store. */
 export async function openGateway(parts: GatewayParts): Promise<Gateway> {
@@ -31,10 +31,14 @@ export async function openGateway(parts: GatewayParts): Promise<Gateway> {
       onWarning,
     })
     undo.push(() => telemetry.close())
-    const sessionResults = new SessionResults({ state, settings: () => gateway.settings })
-    const builtIns = createBuiltIns(parts, sessionResults)
+    const sessionData = openSessionData({
+      ...{ state, home: parts.home.path, environment, onWarning },
+      settings: () => gateway.settings,
+      onRemoved: (owner, removed) => gateway.recordRemovedData(owner, removed),
+    })
+    const builtIns = createBuiltIns(parts, sessionData)
     const gateway: Gateway = new Gateway(parts, {
-      ...{ tokens, gatekeeper, callerKeys, watchdog, builtIns, sessionResults, telemetry, marks },
+      ...{ tokens, gatekeeper, callerKeys, watchdog, builtIns, sessionData, telemetry, marks },
     })
     gateway.governance.approvalChannels.watchTokens(tokens)
     gateway.restore()
@@ -57,10 +61,11 @@ function createMarks(path: string): OpenedParts['marks'] {
 }
 
 /** The gateway's own tools. In each session they see only its own workspace and results. */
-function createBuiltIns({ state, onWarning }: GatewayParts, sessionResults: SessionResults): McpServer {
+function createBuiltIns({ state, onWarning }: GatewayParts, { sessionResults, sessionKeys }: SessionData): McpServer {
   return createBuiltInServer({
     version: VERSION,
     dataFolder: state,
+    sessionKeys,
     compilePattern,
     resultStore: () => sessionResults.storeFor({ user: getUserId(), session: getSessionId() }),
     onBug: (bug) => onWarning(`a built-in tool broke: ${stackOf(bug.error)}`),

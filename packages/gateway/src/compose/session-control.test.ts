@@ -2,10 +2,11 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
+import { DEFAULT_SETTINGS } from '../config/config.ts'
 import { SessionLabels } from '../governance/governance.ts'
-import { EndedSessions } from '../sessions/sessions.ts'
 import { openStore } from '../store/store.ts'
 import { createSessionControl } from './session-control.ts'
+import { openSessionData } from './session-data.ts'
 
 const ANNA = { user: 'anna', session: 'payroll', agent: 'any', profile: 'default', role: 'agent' } as const
 
@@ -18,10 +19,11 @@ it('says when a label rose also after a restart, before and after the session ha
   })
   const start = () => {
     const labels = new SessionLabels({ records: store.labels, record: async () => {}, onWarning: () => {} })
-    const ended = new EndedSessions({ state, onWarning: () => {} })
+    const settings = () => DEFAULT_SETTINGS
+    const { ended, sessionResults } = openSessionData({ state, environment: {}, settings, onWarning: () => {} })
     return {
       labels,
-      control: createSessionControl({ state, labels, records: store.labels, ended, record: async () => {} }),
+      control: createSessionControl({ sessionResults, labels, records: store.labels, ended, record: async () => {} }),
     }
   }
   const before = start()

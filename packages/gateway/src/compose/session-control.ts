@@ -1,24 +1,22 @@
-import { readdir, rm } from 'node:fs/promises'
-import { join } from 'node:path'
 import { quoteText, SallyportError, type SallyportEvent, toOwnerKey } from '@sallyport/core'
-import { ownerFolder } from '@sallyport/kit'
 import type { LabelledSession, SessionLabels } from '../governance/governance.ts'
+import type { SessionResults } from '../isolation/isolation.ts'
 import type { SessionControl, SessionFacts, SessionName } from '../serve/serve.ts'
 import type { EndedSessions } from '../sessions/sessions.ts'
-import type { LabelRecords, SessionOwner } from '../store/store.ts'
+import type { LabelRecords } from '../store/store.ts'
 
 export interface SessionControlOptions {
-  readonly state: string
   readonly labels: SessionLabels
   readonly records: LabelRecords
   readonly ended: EndedSessions
+  readonly sessionResults: Pick<SessionResults, 'removeData' | 'removalTime'>
   /** Resolves when the event is on disk. */
   readonly record: (event: SallyportEvent) => Promise<void>
 }
 
 /** What an operator sees of sessions, and does with them. */
 export function createSessionControl(options: SessionControlOptions): SessionControl {
-  const { labels, records, ended, record } = options
+  const { labels, records, ended, sessionResults, record } = options
   const list = (): readonly SessionFacts[] => mergeSessions(labels, records)
   return {
     list,
@@ -33,9 +31,12 @@ export function createSessionControl(options: SessionControlOptions): SessionCon
       const found = findSession(list(), name)
       const { user, session, sensitivity } = found
       await record({ type: 'SESSION_ENDED', user, session, sensitivity, purged: isPurged, ...by })
-      const next = await ended.end(found)
-      if (isPurged) await removeData(options.state, found)
-      return { ended: found, next }
+      const now = Date.now()
+      const next = await ended.end(found, { ended: now, isPurged })
+      if (!isPurged) return { ended: found, next, keptUntil: new Date(sessionResults.removalTime(now)) }
+      const removed = await sessionResults.removeData(found)
+      await record({ type: 'SESSION_DATA_REMOVED', user, session, ...removed, reason: 'purge' })
+      return { ended: found, next, removed }
     },
   }
 }
@@ -71,11 +72,4 @@ function findSession(all: readonly SessionFacts[], { user, session }: SessionNam
   throw new SallyportError('NAME_AMBIGUOUS', `The session ${quoteText(session, 100)} exists for ${users}.`, {
     hint: 'Name one of them with --user.',
   })
-}
-
-async function removeData(state: string, { user, session }: SessionOwner): Promise<void> {
-  const folder = ownerFolder(join(state, 'workspaces'), user, session)
-  // The folder itself stays: an open connection of the session may still store something in it.
-  const names = await readdir(folder).catch(() => [])
-  await Promise.all(names.map((name) => rm(join(folder, name), { recursive: true, force: true })))
 }

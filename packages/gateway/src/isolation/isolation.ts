@@ -4,7 +4,7 @@ export { defineExecutor, type ExecutorDefinition } from './mcp-executor.ts'
 export { countNarrowValues } from './narrow-schema.ts'
 export { createProviderEngine } from './provider-engine.ts'
 export { ResultShaper, type ShapingFacts, stripTask, withoutQuotedText } from './result-shaper.ts'
-export { SessionResults } from './session-results.ts'
+export { type RemovedData, SessionResults } from './session-results.ts'
 export {
   findPresetProblem,
   isQuarantined,

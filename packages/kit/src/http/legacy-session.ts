@@ -62,7 +62,7 @@ export class LegacySession {
   }
 
   post({ response, message, raw, acceptsStream, caller }: PostedMessage): void {
-    const scope = caller && createScope(caller, this.#server.dataFolder)
+    const scope = caller && createScope(caller, this.#server)
     if (message.kind !== 'request') {
       this.#connection.receive(raw, scope)
       response.writeHead(202, { 'content-length': 0 }).end()

@@ -41,4 +41,5 @@ export {
   type Identity,
   type RequestScope,
   runInScope,
+  type SessionStorage,
 } from './request-scope.ts'

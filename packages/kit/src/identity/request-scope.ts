@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { type JsonObject, SallyportError } from '@sallyport/core'
+import type { SessionKeys } from '../keys/keys.ts'
 import type { ForwardedCaller } from './gateway/caller-token.ts'
 
 /** Who calls: proven by a token, or set by the code that opened the connection. Never by arguments of a tool. */
@@ -17,6 +18,8 @@ export interface RequestScope {
   readonly claims: JsonObject
   /** The folder in which the kit stores data of users and sessions. */
   readonly dataFolder: string
+  /** The keys with which results in that folder are encrypted. */
+  readonly sessionKeys: SessionKeys
   /** What the gateway says about the call, if it came through the gateway. */
   readonly gateway?: ForwardedCaller
 }
@@ -43,15 +46,24 @@ export function runInScope<Result>(scope: RequestScope | undefined, work: () => 
   return scopes.run(scope, work)
 }
 
+/** Where data of users and sessions is stored, and with which keys. */
+export type SessionStorage = Pick<RequestScope, 'dataFolder' | 'sessionKeys'>
+
 /** Creates the scope of a request: its user, its session and their folder. */
-export function createScope({ userId, sessionId, claims = {} }: Identity, dataFolder: string): RequestScope {
-  return Object.freeze({ userId, sessionId, claims, dataFolder })
+export function createScope(
+  { userId, sessionId, claims = {} }: Identity,
+  { dataFolder, sessionKeys }: SessionStorage,
+): RequestScope {
+  return Object.freeze({ userId, sessionId, claims, dataFolder, sessionKeys })
 }
 
 /** Creates the scope of a request that the gateway forwards. */
-export function createForwardedScope(gateway: ForwardedCaller, dataFolder: string): RequestScope {
+export function createForwardedScope(
+  gateway: ForwardedCaller,
+  { dataFolder, sessionKeys }: SessionStorage,
+): RequestScope {
   const { userId, sessionId, agent, profile, permissions } = gateway
-  return Object.freeze({ userId, sessionId, claims: { agent, profile, permissions }, dataFolder, gateway })
+  return Object.freeze({ userId, sessionId, claims: { agent, profile, permissions }, dataFolder, sessionKeys, gateway })
 }
 
 /** The scope of the running request, or `undefined`. */

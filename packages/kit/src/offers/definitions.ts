@@ -14,6 +14,7 @@ import {
 } from '@sallyport/core'
 import type { CallContext } from '../call/call.ts'
 import { type AuthOptions, type Environment, findScope } from '../identity/identity.ts'
+import type { SessionKeys } from '../keys/keys.ts'
 import { type LabelOptions, type LabelSettings, readLabelOptions } from '../private-data/private-data.ts'
 import { type Content, readContent, textContent } from '../tool-result.ts'
 import type { Completer } from './completion.ts'
@@ -100,6 +101,8 @@ export interface ServerOptions {
   readonly onBug?: (bug: Bug) => void
   /** The folder for data of users and sessions. Default: `$SALLYPORT_DATA`, otherwise the system's folder for application state. */
   readonly dataFolder?: string
+  /** The keys with which stored results are encrypted. Default: from the environment, see docs/kit/results.md. */
+  readonly sessionKeys?: SessionKeys
   /** How callers are identified: over HTTP by their tokens, behind the gateway by those of the gateway. */
   readonly auth?: AuthOptions
   /** Every caller over HTTP is the same user "dev", without a token: for trials, on loopback only. */

@@ -6,6 +6,7 @@ import {
   type GatewayCallers,
   type JwtRefusal,
   type RequestScope,
+  type SessionStorage,
 } from '../identity/identity.ts'
 import { errorAnswer, type Incoming, type RpcError } from '../json-rpc.ts'
 import { adoptGatewayLabel } from '../private-data/private-data.ts'
@@ -19,7 +20,7 @@ export type Admission =
 
 export interface CallerGateOptions {
   readonly callers: GatewayCallers
-  readonly dataFolder: string
+  readonly storage: SessionStorage
   /** Whether tokens of the gateway are accepted over this channel. */
   readonly isTrustedChannel: boolean
 }
@@ -56,7 +57,7 @@ export class CallerGate {
     own: RequestScope | undefined,
   ): Admission | Promise<Admission> {
     if (own !== undefined && own.userId !== caller.userId) return OTHER_USER
-    const scope = createForwardedScope(caller, this.#options.dataFolder)
+    const scope = createForwardedScope(caller, this.#options.storage)
     if (caller.approvedTool !== undefined) return this.#admitApproved(caller, request, scope)
     const adopting = adoptGatewayLabel(scope)
     return adopting === undefined ? { request, scope } : adopting.then(() => ({ request, scope }))

@@ -1,9 +1,11 @@
+import { join } from 'node:path'
 import { findPreset, PRESETS, type Preset, type Presets } from '@sallyport/core'
-import { findScope } from '../identity/identity.ts'
+import { findScope, type SessionStorage } from '../identity/identity.ts'
 import { brandWholeResult, createToolResult, isWholeResult, type ToolResult, textContent } from '../tool-result.ts'
 import { currentWorkspace, type Workspace } from '../workspace/workspace.ts'
 import { openResultStore, type ResultStore } from './result-store.ts'
 import { shapeToolResult } from './shape-tool-result.ts'
+import { sweepResults } from './sweep-results.ts'
 import { keepsWhole } from './whole-result.ts'
 
 /** Where a shaped result is saved, and which presets are available. */
@@ -60,12 +62,23 @@ function toToolResult(value: unknown): ToolResult | undefined {
   }
 }
 
+const swept = new Set<string>()
+
+/** Sessions end without notice, above all those over standard input: nobody else would remove what they stored. */
+function sweepOnce({ dataFolder, sessionKeys }: SessionStorage): void {
+  if (swept.has(dataFolder)) return
+  swept.add(dataFolder)
+  void sweepResults({ workspaces: join(dataFolder, 'workspaces'), sessionKeys })
+}
+
 /** One store for each workspace, so that concurrent calls know each other's files. */
 const stores = new WeakMap<Workspace, ResultStore>()
 
 /** The saved results of the calling user and session; `undefined` outside of a call. */
 export function currentResultStore(): ResultStore | undefined {
-  if (findScope() === undefined) return undefined
+  const scope = findScope()
+  if (scope === undefined) return undefined
+  sweepOnce(scope)
   const workspace = currentWorkspace()
   const store = stores.get(workspace) ?? openResultStore({ workspace })
   stores.set(workspace, store)

@@ -59,7 +59,7 @@ export interface ResultStoreLimits {
 }
 
 const RESULTS_FOLDER = '/workspace/results'
-const DEFAULT_LIMITS: ResultStoreLimits = { age: 7 * 24 * 60 * 60_000, bytes: 256 * 1024 * 1024, results: 1_000 }
+export const DEFAULT_LIMITS: ResultStoreLimits = { age: 7 * 24 * 60 * 60_000, bytes: 256 * 1024 * 1024, results: 1_000 }
 const CHUNK_BYTES = 16 * 1024 * 1024
 
 /** Each result is one file that is written atomically. There is no index that could be damaged, and a restart changes nothing. */

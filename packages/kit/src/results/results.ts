@@ -10,4 +10,5 @@ export {
   type SavedResult,
 } from './result-store.ts'
 export { RESULT_URI_PREFIX, type ResultShaping, SHAPED_META, shapeToolResult } from './shape-tool-result.ts'
+export { type SweepOptions, sweepResults } from './sweep-results.ts'
 export { nameResultPreset, openWholeResult } from './whole-result.ts'

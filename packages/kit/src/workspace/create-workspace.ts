@@ -1,3 +1,4 @@
+import type { SessionKey } from '../keys/keys.ts'
 import { type FindOptions, type FoundFiles, findFiles } from './find-files.ts'
 import { type DirectoryPage, listPage } from './list-directory.ts'
 import { type FilePage, type OpenFile, openFile, readPage } from './open-file.ts'
@@ -5,6 +6,7 @@ import type { Page } from './page.ts'
 import { DEFAULT_WORKSPACE_LIMITS, type WorkspaceLimits } from './quota.ts'
 import { hideHostPath } from './refusals.ts'
 import { chooseSafeOpen, findRoot, type OpenedEntry, reachRoot, type WorkspaceRoot } from './safe-open.ts'
+import { createResultSeal, type ResultSeal } from './sealed-results.ts'
 import { useEntry, type WorkspaceTree } from './walk-tree.ts'
 import { createChanges, type WorkspaceChanges } from './workspace-changes.ts'
 import { formatWorkspacePath, parseWorkspacePath } from './workspace-path.ts'
@@ -33,6 +35,8 @@ export interface WorkspaceOptions {
   /** Decides how files are opened; see safe-open.ts. */
   readonly platform?: NodeJS.Platform
   readonly limits?: Partial<WorkspaceLimits>
+  /** Encrypts the files below /workspace/results. If missing, nothing is encrypted. */
+  readonly sessionKey?: SessionKey
 }
 
 /**
@@ -47,33 +51,37 @@ export function createWorkspace(root: string, options: WorkspaceOptions = {}): W
       if (held === undefined) throw new Error('the directory does not exist')
       return held
     })
-  return createOperations({ root, holdRoot, safeOpen: chooseSafeOpen(options.platform ?? process.platform) }, options)
+  const safeOpen = chooseSafeOpen(options.platform ?? process.platform)
+  return createOperations({ root, holdRoot, safeOpen, seal: createResultSeal(options.sessionKey) }, options)
 }
 
 /** The workspace of a directory that was already found. */
-export function createWorkspaceAt(root: WorkspaceRoot): Workspace {
-  return createOperations(
-    { root: root.path, holdRoot: async () => root, safeOpen: chooseSafeOpen(process.platform) },
-    {},
-  )
+export function createWorkspaceAt(root: WorkspaceRoot, sessionKey: SessionKey): Workspace {
+  const safeOpen = chooseSafeOpen(process.platform)
+  const seal = createResultSeal(sessionKey)
+  return createOperations({ root: root.path, holdRoot: async () => root, safeOpen, seal }, {})
 }
 
 function createOperations(tree: WorkspaceTree, { limits }: WorkspaceOptions): Workspace {
-  const within = <Value>(path: string, use: (entry: OpenedEntry, path: string) => Promise<Value>): Promise<Value> =>
-    withHostHidden(path, (segments) => useEntry(tree, segments, (entry) => use(entry, formatWorkspacePath(segments))))
+  const { seal } = tree
+  const within = <Value>(path: string, use: (entry: OpenedEntry, at: readonly string[]) => Promise<Value>) =>
+    withHostHidden(path, (segments) => useEntry(tree, segments, (entry) => use(entry, segments)))
+  const open = (entry: OpenedEntry, at: readonly string[]): Promise<OpenFile> => seal.open(at, openFile(entry))
   return {
-    readFile: (path, page = {}) => within(path, (entry) => readPage(entry, page)),
-    useFile: (path, use) => within(path, async (entry) => use(openFile(entry))),
-    listDirectory: (path, page = {}) => within(path, (entry) => listPage(entry, page)),
+    readFile: (path, page = {}) => within(path, async (entry, at) => readPage(await open(entry, at), page)),
+    useFile: (path, use) => within(path, async (entry, at) => use(await open(entry, at))),
+    listDirectory: (path, page = {}) =>
+      within(path, (entry, at) => listPage(entry, page, (name, size) => seal.sizeOf([...at, name], size))),
     findFiles: (path, options = {}) => withHostHidden(path, (segments) => findFiles(tree, segments, options)),
-    stat: (path) => within(path, async (entry, plain) => toEntryFacts(entry, plain)),
+    stat: (path) => within(path, async (entry, at) => toEntryFacts(entry, at, seal)),
     ...createChanges(tree, { ...DEFAULT_WORKSPACE_LIMITS, ...limits }),
   }
 }
 
-function toEntryFacts({ stats }: OpenedEntry, path: string): EntryFacts {
-  const modified = stats.mtime
-  return stats.isFile() ? { path, kind: 'file', size: stats.size, modified } : { path, kind: 'directory', modified }
+function toEntryFacts({ stats }: OpenedEntry, at: readonly string[], seal: ResultSeal): EntryFacts {
+  const [path, modified] = [formatWorkspacePath(at), stats.mtime]
+  if (!stats.isFile()) return { path, kind: 'directory', modified }
+  return { path, kind: 'file', size: seal.sizeOf(at, stats.size), modified }
 }
 
 /** Errors contain the agent's path. */

@@ -1,6 +1,7 @@
 import { mkdirSync, realpathSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { basename, join, relative } from 'node:path'
 import { currentScope, ownerFolder } from '../identity/identity.ts'
+import type { SessionKeys } from '../keys/keys.ts'
 import { ToolFatalError } from '../retry-fatal-errors.ts'
 import { createWorkspaceAt, type Workspace } from './create-workspace.ts'
 import { toSafeCause } from './refusals.ts'
@@ -9,6 +10,7 @@ import { DIRECTORY_MODE, findRoot, isSameRoot, type WorkspaceRoot } from './safe
 interface CachedWorkspace {
   readonly workspace: Workspace
   readonly root: WorkspaceRoot
+  readonly sessionKeys: SessionKeys
 }
 
 const MAX_CACHED = 1_000
@@ -25,11 +27,12 @@ export function currentWorkspaceRoot(): string {
 }
 
 function openCurrent(): CachedWorkspace {
-  const { dataFolder, userId, sessionId } = currentScope()
+  const { dataFolder, sessionKeys, userId, sessionId } = currentScope()
   const path = ownerFolder(join(dataFolder, 'workspaces'), userId, sessionId)
   const root = makeRoot(dataFolder, path)
   const cached = cache.get(root.path)
-  return cached !== undefined && isSameRoot(cached.root, root) ? cached : cacheWorkspace(root)
+  if (cached !== undefined && isSameRoot(cached.root, root) && cached.sessionKeys === sessionKeys) return cached
+  return cacheWorkspace(root, sessionKeys)
 }
 
 /** Only the path to the data folder may contain links: the operator chose it, but everything below it is ours. */
@@ -46,10 +49,10 @@ function makeRoot(dataFolder: string, path: string): WorkspaceRoot {
 }
 
 /** Cached because a workspace knows its remaining space. One that was not used for long is measured again. */
-function cacheWorkspace(root: WorkspaceRoot): CachedWorkspace {
+function cacheWorkspace(root: WorkspaceRoot, sessionKeys: SessionKeys): CachedWorkspace {
   const [oldest] = cache.keys()
   if (oldest !== undefined && cache.size >= MAX_CACHED) cache.delete(oldest)
-  const made = { workspace: createWorkspaceAt(root), root }
+  const made = { workspace: createWorkspaceAt(root, sessionKeys.of(basename(root.path))), root, sessionKeys }
   cache.set(root.path, made)
   return made
 }

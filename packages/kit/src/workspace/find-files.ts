@@ -45,7 +45,7 @@ export async function findFiles(
     if (files.length >= limit || ++visited > MAX_VISITED) return { files, isWhole: false }
     if (entry.kind !== 'file' || isTemporaryName(entry.name)) continue
     if (matches(segments.slice(start.length)))
-      files.push({ path: formatWorkspacePath(segments), size: entry.size ?? 0 })
+      files.push({ path: formatWorkspacePath(segments), size: tree.seal.sizeOf(segments, entry.size ?? 0) })
   }
   return { files, isWhole: true }
 }

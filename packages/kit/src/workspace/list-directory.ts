@@ -25,12 +25,18 @@ export interface DirectoryPage {
 
 const MAX_NAMES = 10_000
 
-export async function listPage(entry: OpenedEntry, page: Page): Promise<DirectoryPage> {
+/** `sizeOf`: the size of a file's content, by its size on the disk. */
+export async function listPage(
+  entry: OpenedEntry,
+  page: Page,
+  sizeOf: (name: string, size: number) => number,
+): Promise<DirectoryPage> {
   const { offset, limit } = clampPage(page, MAX_NAMES)
   const { names, overfull } = await readNames(entry, MAX_NAMES)
   const shown = names.filter((name) => !isTemporaryName(name))
-  const entries = await describeEntries(entry.location, shown.slice(offset, offset + limit))
+  const stored = await describeEntries(entry.location, shown.slice(offset, offset + limit))
   await entry.confirm()
+  const entries = stored.map((one) => (one.size === undefined ? one : { ...one, size: sizeOf(one.name, one.size) }))
   return { entries, total: shown.length, offset, overfull }
 }
 

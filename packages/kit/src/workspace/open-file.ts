@@ -31,8 +31,7 @@ export function openFile({ handle, stats }: OpenedEntry): OpenFile {
   }
 }
 
-export async function readPage(entry: OpenedEntry, page: Page): Promise<FilePage> {
-  const { size, read } = openFile(entry)
+export async function readPage({ size, read }: OpenFile, page: Page): Promise<FilePage> {
   const { offset, limit } = clampPage(page, MAX_READ_BYTES)
   return { bytes: await read(offset, Math.min(limit, Math.max(0, size - offset))), size, offset }
 }

@@ -3,6 +3,7 @@ import { ToolRetryError } from '../retry-fatal-errors.ts'
 import { type DirectoryEntry, describeEntries, readNames } from './list-directory.ts'
 import { systemErrorCode } from './refusals.ts'
 import type { OpenedEntry, SafeOpen, WorkspaceRoot } from './safe-open.ts'
+import type { ResultSeal } from './sealed-results.ts'
 import { MAX_PATH_DEPTH } from './workspace-path.ts'
 
 export interface WorkspaceTree {
@@ -11,6 +12,7 @@ export interface WorkspaceTree {
   readonly root: string
   /** The directory of the workspace, which stays the same as long as the workspace is used. */
   readonly holdRoot: () => Promise<WorkspaceRoot>
+  readonly seal: ResultSeal
 }
 
 export interface WalkedEntry {

@@ -44,13 +44,13 @@ export function createChanges(tree: WorkspaceTree, limits: WorkspaceLimits): Wor
     limits,
     space: createQuota(limits, () => measureTree(tree, limits.entries + 1)),
   }
-  const at = <Value>(path: string, change: (child: ChildEntry, path: string) => Promise<Value>): Promise<Value> =>
+  const at = <Value>(path: string, change: (child: ChildEntry, at: Segments) => Promise<Value>): Promise<Value> =>
     changeEntry(tree, path, change)
   return {
-    writeFile: (path, content) => at(path, (child, plain) => write(context, child, { plain, bytes: toBytes(content) })),
+    writeFile: (path, content) => at(path, (child, where) => write(context, child, { where, bytes: toBytes(content) })),
     appendFile: (path, content) =>
-      at(path, (child, plain) => append(context, child, { plain, bytes: toBytes(content) })),
-    editFile: (path, change) => at(path, (child, plain) => edit(context, child, { plain, change })),
+      at(path, (child, where) => append(context, child, { where, bytes: toBytes(content) })),
+    editFile: (path, change) => at(path, (child, where) => edit(context, child, { where, change })),
     deleteFile: (path) => at(path, (child) => deleteFile(context, child)),
     makeDirectory: (path) => makeDirectories(context, path),
     deleteDirectory: (path) => at(path, (child) => deleteDirectory(context, child)),
@@ -58,20 +58,22 @@ export function createChanges(tree: WorkspaceTree, limits: WorkspaceLimits): Wor
   }
 }
 
+/** The names of a path below /workspace. */
+type Segments = readonly string[]
+
 const toBytes = (content: string | Uint8Array): Uint8Array =>
   typeof content === 'string' ? Buffer.from(content) : content
 
 async function changeEntry<Value>(
   tree: WorkspaceTree,
   path: string,
-  change: (child: ChildEntry, path: string) => Promise<Value>,
+  change: (child: ChildEntry, at: Segments) => Promise<Value>,
 ): Promise<Value> {
   const segments = parseWorkspacePath(path)
-  const plain = formatWorkspacePath(segments)
   try {
-    return await changeInOrder(tree, segments, (child) => change(child, plain))
+    return await changeInOrder(tree, segments, (child) => change(child, segments))
   } catch (error) {
-    throw hideHostPath(error, plain)
+    throw hideHostPath(error, formatWorkspacePath(segments))
   }
 }
 
@@ -94,48 +96,55 @@ function toChild(parent: OpenedEntry, name: string): ChildEntry {
 }
 
 interface NewContent {
-  readonly plain: string
+  readonly where: Segments
   readonly bytes: Uint8Array
 }
 
-async function write(context: ChangeContext, child: ChildEntry, { plain, bytes }: NewContent): Promise<WrittenFile> {
+async function write(context: ChangeContext, child: ChildEntry, content: NewContent): Promise<WrittenFile> {
   const before = await inspectFile(child)
-  return replace(context, child, { plain, bytes, before, strictness: 'whatever' })
+  return replace(context, child, { ...content, before, strictness: 'whatever' })
 }
 
 async function replace(
-  { limits, space }: ChangeContext,
+  { tree, limits, space }: ChangeContext,
   child: ChildEntry,
-  content: NewContent & { readonly before: Stats | undefined; readonly strictness: 'unchanged' | 'whatever' },
+  content: NewContent & Pick<Replacement, 'before' | 'strictness'>,
 ): Promise<WrittenFile> {
-  const { plain, bytes, before } = content
-  checkFileSize(bytes.length, limits)
+  const { where, before, strictness } = content
+  const { length: size } = content.bytes
+  checkFileSize(size, limits)
+  const bytes = await tree.seal.seal(where, content.bytes)
   const growth = { bytes: bytes.length - (before?.size ?? 0), entries: before === undefined ? 1 : 0 }
-  await space.reserve(growth, () => replaceFile(child, content))
-  return { path: plain, size: bytes.length, isNew: before === undefined }
+  await space.reserve(growth, () => replaceFile(child, { bytes, before, strictness }))
+  return { path: formatWorkspacePath(where), size, isNew: before === undefined }
 }
 
-async function append(
-  { limits, space }: ChangeContext,
-  child: ChildEntry,
-  { plain, bytes }: NewContent,
-): Promise<WrittenFile> {
+async function append(context: ChangeContext, child: ChildEntry, { where, bytes }: NewContent): Promise<WrittenFile> {
+  const { tree, limits, space } = context
   const before = await inspectFile(child)
+  // Nothing can be appended to encrypted bytes.
+  if (before !== undefined && tree.seal.covers(where)) {
+    const { content, stats } = await readForEdit(context, child, where)
+    const both = Buffer.concat([content, bytes])
+    return replace(context, child, { where, bytes: both, before: stats, strictness: 'unchanged' })
+  }
+  if (tree.seal.covers(where)) return replace(context, child, { where, bytes, before, strictness: 'unchanged' })
   checkFileSize((before?.size ?? 0) + bytes.length, limits)
   const growth = { bytes: bytes.length, entries: before === undefined ? 1 : 0 }
   const size = await space.reserve(growth, () => appendToFile(child, bytes))
-  return { path: plain, size, isNew: before === undefined }
+  return { path: formatWorkspacePath(where), size, isNew: before === undefined }
 }
 
 async function edit(
   context: ChangeContext,
   child: ChildEntry,
-  { plain, change }: { readonly plain: string; readonly change: (text: string) => string },
+  { where, change }: { readonly where: Segments; readonly change: (text: string) => string },
 ): Promise<WrittenFile> {
-  const { text, stats }: EditableText = await readForEdit(child)
+  const { content, stats } = await readForEdit(context, child, where)
+  const text = decode(content)
   const changed = change(text)
-  if (changed === text) return { path: plain, size: stats.size, isNew: false }
-  return replace(context, child, { plain, bytes: Buffer.from(changed), before: stats, strictness: 'unchanged' })
+  if (changed === text) return { path: formatWorkspacePath(where), size: content.length, isNew: false }
+  return replace(context, child, { where, bytes: Buffer.from(changed), before: stats, strictness: 'unchanged' })
 }
 
 async function deleteFile({ space }: ChangeContext, child: ChildEntry): Promise<void> {
@@ -184,6 +193,9 @@ async function moveEntry(tree: WorkspaceTree, from: string, to: string): Promise
   const [source, target] = [parseWorkspacePath(from), parseWorkspacePath(to)]
   const [fromPath, toPath] = [formatWorkspacePath(source), formatWorkspacePath(target)]
   if (fromPath === toPath) throw new ToolRetryError(`${fromPath} would be moved to itself.`)
+  // Each is encrypted under its own name.
+  if (tree.seal.covers(source) || tree.seal.covers(target))
+    throw new ToolRetryError('Stored results cannot be moved, and nothing can be moved to them: write a copy.')
   try {
     if (fromPath < toPath)
       await changeInOrder(tree, source, (here) => changeInOrder(tree, target, (there) => moveTo(here, there)))
@@ -220,24 +232,28 @@ async function runInOrder<Value>(key: string, work: () => Promise<Value>): Promi
   }
 }
 
-interface EditableText {
-  readonly text: string
+interface EditableContent {
+  readonly content: Buffer
   readonly stats: Stats
 }
 
-/** Invalid UTF-8 would be destroyed by writing the text back. */
-async function readForEdit({ parent, name }: ChildEntry): Promise<EditableText> {
+async function readForEdit(
+  { tree }: ChangeContext,
+  { parent, name }: ChildEntry,
+  where: Segments,
+): Promise<EditableContent> {
   const entry = await parent.openChild(name, constants.O_RDONLY)
   try {
-    const { size, read } = openFile(entry)
+    const { size, read } = await tree.seal.open(where, openFile(entry))
     if (size > MAX_READ_BYTES)
       throw new ToolRetryError(`The file has ${size} bytes; at most ${MAX_READ_BYTES} can be edited.`)
-    return { text: decode(await read(0, size)), stats: entry.stats }
+    return { content: await read(0, size), stats: entry.stats }
   } finally {
     await entry.handle.close()
   }
 }
 
+/** Invalid UTF-8 would be destroyed by writing the text back. */
 function decode(bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)

@@ -46,6 +46,8 @@ const DETAILS: Details = {
   SENSITIVITY_RAISED: ({ from, to, datasets, reason }) => `${from} → ${to} (${datasets.join(', ')}): ${reason}`,
   SESSION_ENDED: ({ sensitivity, purged, ...event }) =>
     `${sensitivity}${purged ? ', its data removed' : ''} ${formatActor(event)}`,
+  SESSION_DATA_REMOVED: ({ files, bytes, key, reason }) =>
+    `${counted(files, 'file', 'files')}, ${bytes} bytes${key ? ', and its key' : ''} (${reason})`,
   MODE_CHANGED: ({ from, to, why, ...event }) => `${from} → ${to} ${formatActor(event)}: ${why}`,
   TOOLS_WRITTEN: ({ count, tools }) => `${counted(count, 'entry', 'entries')}: ${tools.join(', ')}`,
   TOOLS_FILE_RELOADED: ({ entries }) => counted(entries, 'entry', 'entries'),

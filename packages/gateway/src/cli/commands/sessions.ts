@@ -2,10 +2,11 @@ import { didYouMean, isSensitivity, SallyportError, SENSITIVITIES, type Sensitiv
 import { buildRouteMap } from '@stricli/core'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
-import type { SessionView } from '../gateway/gateway-client.ts'
+import type { EndedSessionView, SessionView } from '../gateway/gateway-client.ts'
 import { withRecords } from '../gateway/with-gateway.ts'
 import { formatTimeAgo } from '../terminal/format-time-ago.ts'
 import { type Example, withOverview } from '../terminal/help-text.ts'
+import { formatLocalTime } from '../terminal/local-time.ts'
 import { createScreen } from '../terminal/screen.ts'
 import type { Column } from '../terminal/table.ts'
 import { visibleLine } from '../terminal/terminal-text.ts'
@@ -74,25 +75,36 @@ const endCommand = defineCommand<{ readonly user?: string; readonly purge?: bool
     'session that has ended, with its label.',
   examples: [
     ['sessions end local', 'The next call of the local agents begins a new session'],
-    ['sessions end local --purge', 'Its workspace and its stored results are removed at once'],
+    ['sessions end local --purge', 'Its key is destroyed, and what it has stored is removed, at once'],
   ],
   flags: {
     user: USER_FLAG,
-    purge: { kind: 'boolean', optional: true, brief: 'Remove its workspace and its stored results at once' },
+    purge: {
+      kind: 'boolean',
+      optional: true,
+      brief: 'Destroy its key, and remove its workspace and stored results, at once',
+    },
   },
   positional: { kind: 'tuple', parameters: [SESSION_PARAMETER] },
   run: async (context, flags, session) => {
     const screen = createScreen(context, flags)
     const { user, purge = false } = flags
     const named = { session, purge, ...(user !== undefined && { user }) }
-    const { ended, next } = await withRecords(context, flags, (client) => client.endSession(named))
-    if (screen.json) return screen.printJson({ ended, next })
-    const removed = purge ? ' Its workspace and its stored results are removed.' : ''
-    screen.printMessage(`The session ${visibleLine(session)} (${ended.sensitivity}) has ended.${removed}`)
+    const reply = await withRecords(context, flags, (client) => client.endSession(named))
+    if (screen.json) return screen.printJson(reply)
+    const { ended, next } = reply
+    screen.printMessage(`The session ${visibleLine(session)} (${ended.sensitivity}) has ended. ${describeData(reply)}`)
     screen.printMessage(`New connections are in the session ${visibleLine(next)}, which starts PUBLIC.`)
     if (ended.private) screen.printMessage('! The agent still remembers what it has read: end its conversation, too.')
   },
 })
+
+function describeData({ removed, kept_until: until = '' }: EndedSessionView): string {
+  if (removed === undefined) return `What it has stored is removed after ${formatLocalTime(until)}.`
+  const { files, bytes, key } = removed
+  const stored = `${files} stored ${files === 1 ? 'file' : 'files'} (${bytes} bytes)`
+  return key ? `Its key is destroyed, and ${stored} removed.` : `It had no key. ${stored} removed.`
+}
 
 export const sessionCommands = withOverview(
   buildRouteMap<'list' | 'raise' | 'end', CliContext>({

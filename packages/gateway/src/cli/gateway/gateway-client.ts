@@ -5,6 +5,7 @@ import type {
   CallAnswer,
   CallProblem,
   ChangedMode,
+  EndedSessionView,
   EventView,
   Explanation,
   ModeView,
@@ -29,6 +30,7 @@ export type {
   CallAnswer,
   CallProblem,
   ChangedMode,
+  EndedSessionView,
   EventView,
   Explanation,
   ModeView,
@@ -251,9 +253,7 @@ export class GatewayClient {
     })
   }
 
-  endSession(
-    named: NamedSession & { readonly purge: boolean },
-  ): Promise<{ readonly ended: SessionView; readonly next: string }> {
+  endSession(named: NamedSession & { readonly purge: boolean }): Promise<EndedSessionView> {
     return this.#request({ method: 'POST', path: '/api/sessions/end', body: JSON.stringify({ ...named, via: 'cli' }) })
   }
 

@@ -1,10 +1,11 @@
 import { quoteText, SallyportError, type SallyportEvent } from '@sallyport/core'
 import { createSessionControl } from '../../compose/session-control.ts'
+import { openSessionData } from '../../compose/session-data.ts'
 import { DEFAULT_SETTINGS, prepareState } from '../../config/config.ts'
 import { type ModeState, openModeState, SessionLabels } from '../../governance/governance.ts'
 import { createApi } from '../../serve/api/api.ts'
 import { createIds } from '../../serve/serve.ts'
-import { EndedSessions, type LocalTokens, openLocalTokens, standingPrincipal } from '../../sessions/sessions.ts'
+import { type LocalTokens, openLocalTokens, standingPrincipal } from '../../sessions/sessions.ts'
 import { type EventLog, lockState, openStore, type Store } from '../../store/store.ts'
 import { VERSION } from '../../version.ts'
 import type { CliContext } from '../cli-context.ts'
@@ -17,7 +18,7 @@ export interface OfflineRecords {
 }
 
 /** Opens the records and tokens of a state without a running gateway. Throws STATE_HELD if one runs. */
-export async function openOfflineRecords({ process }: CliContext, state: string): Promise<OfflineRecords> {
+export async function openOfflineRecords({ process, environment }: CliContext, state: string): Promise<OfflineRecords> {
   const onWarning = (text: string): void => void process.stderr.write(`! ${text}\n`)
   const { warnings } = await prepareState(state)
   for (const text of warnings) onWarning(text)
@@ -27,7 +28,8 @@ export async function openOfflineRecords({ process }: CliContext, state: string)
   try {
     store = openStore({ state, durability: 'process' })
     const tokens = await openLocalTokens({ state, onWarning })
-    const parts = { state, onWarning, store, tokens, mode: openMode(state, store.log, onWarning), lock }
+    const mode = openMode(state, store.log, onWarning)
+    const parts = { state, environment, onWarning, store, tokens, mode, lock }
     return { client: createClient(parts), close: () => closeAll(parts) }
   } catch (error) {
     await store?.close()
@@ -38,6 +40,7 @@ export async function openOfflineRecords({ process }: CliContext, state: string)
 
 interface Parts {
   readonly state: string
+  readonly environment: CliContext['environment']
   readonly onWarning: (text: string) => void
   readonly store: Store
   readonly tokens: LocalTokens
@@ -70,13 +73,13 @@ function unknownApproval(id: string): never {
 }
 
 /** Only the routes for records, tokens, approvals and the mode are used here; they need no other part of a gateway. */
-function createClient({ state, store, tokens, mode, onWarning }: Parts): GatewayClient {
+function createClient({ state, environment, store, tokens, mode, onWarning }: Parts): GatewayClient {
   const record = async (event: SallyportEvent): Promise<void> => {
     store.log.append(event)
     await store.log.sync()
   }
   const labels = new SessionLabels({ records: store.labels, record, onWarning })
-  const ended = new EndedSessions({ state, onWarning })
+  const { ended, sessionResults } = openSessionData({ state, environment, settings: () => DEFAULT_SETTINGS, onWarning })
   const context: Pick<ApiContext, OfflineParts> = {
     version: VERSION,
     settings: DEFAULT_SETTINGS,
@@ -86,7 +89,7 @@ function createClient({ state, store, tokens, mode, onWarning }: Parts): Gateway
     approving: NO_APPROVALS,
     ids: createIds(),
     record: (event) => store.log.append(event),
-    control: createSessionControl({ state, labels, records: store.labels, ended, record }),
+    control: createSessionControl({ labels, records: store.labels, ended, sessionResults, record }),
   }
   return new GatewayClient(createLocalTransport(createApi(context as ApiContext), standingPrincipal('operator')))
 }

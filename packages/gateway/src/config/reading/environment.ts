@@ -2,8 +2,10 @@ import { didYouMean, SallyportError } from '@sallyport/core'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
+const FOLDER_VARIABLES = ['SALLYPORT_HOME', 'SALLYPORT_STATE', 'SALLYPORT_KEYS'] as const
+
 /** The environment variables that the gateway itself reads. */
-export const KNOWN_VARIABLES = ['SALLYPORT_HOME', 'SALLYPORT_STATE', 'SALLYPORT_KEYS'] as const
+export const KNOWN_VARIABLES = [...FOLDER_VARIABLES, 'SALLYPORT_MASTER_KEY'] as const
 
 export interface SallyportEnvironment {
   readonly home: string | undefined
@@ -36,7 +38,7 @@ export function createLookup(environment: Environment): (name: string) => string
   return (name) => (Object.hasOwn(environment, name) ? environment[name] : undefined)
 }
 
-function readFolder(environment: Environment, name: (typeof KNOWN_VARIABLES)[number]): string | undefined {
+function readFolder(environment: Environment, name: (typeof FOLDER_VARIABLES)[number]): string | undefined {
   const value = createLookup(environment)(name)
   if (value === undefined) return undefined
   const problem = findFolderProblem(value)

@@ -141,7 +141,12 @@ function buildContext(gateway: Gateway, urls: readonly string[]): AdminContext {
     urls: () => urls,
     record: (event) => gateway.record(event),
     control: createSessionControl({
-      ...{ state, labels: governance.labels, records: store.labels, ended: gateway.ended },
+      ...{
+        labels: governance.labels,
+        records: store.labels,
+        ended: gateway.ended,
+        sessionResults: gateway.sessionResults,
+      },
       record: (event) => governance.recordSynced(event),
     }),
     renewSession: (principal) => gateway.ended.renew(principal),

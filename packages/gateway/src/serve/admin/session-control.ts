@@ -27,6 +27,16 @@ interface ActedBy {
   readonly via: string
 }
 
+export interface EndedSession {
+  readonly ended: SessionFacts
+  /** The name of the next session of the same credential. */
+  readonly next: string
+  /** What was removed of it, if it was purged. */
+  readonly removed?: { readonly files: number; readonly bytes: number; readonly key: boolean }
+  /** When its data will be removed, if it was not. */
+  readonly keptUntil?: Date
+}
+
 /** What an operator can do with sessions. Errors: SESSION_MISSING, NAME_AMBIGUOUS. */
 export interface SessionControl {
   list(): readonly SessionFacts[]
@@ -35,9 +45,5 @@ export interface SessionControl {
     sensitivity: Sensitivity,
     why: ActedBy & { readonly why?: string | undefined },
   ): Promise<SessionFacts>
-  /** Resolves to the session that ended, and the name of the next one of the same credential. */
-  end(
-    name: SessionName,
-    how: ActedBy & { readonly isPurged: boolean },
-  ): Promise<{ readonly ended: SessionFacts; readonly next: string }>
+  end(name: SessionName, how: ActedBy & { readonly isPurged: boolean }): Promise<EndedSession>
 }

@@ -29,6 +29,7 @@ const KNOWN_TYPES: Readonly<Record<EventType, true>> = {
   TOKEN_REVOKED: true,
   SENSITIVITY_RAISED: true,
   SESSION_ENDED: true,
+  SESSION_DATA_REMOVED: true,
   APPROVAL_REQUESTED: true,
   APPROVAL_ANSWERED: true,
   APPROVAL_EXPIRED: true,

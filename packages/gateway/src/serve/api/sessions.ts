@@ -27,6 +27,18 @@ const sessionSchema = z
 
 export type SessionView = z.infer<typeof sessionSchema>
 
+const endedSchema = z.object({
+  ended: sessionSchema,
+  next: z.string(),
+  removed: z
+    .object({ files: z.number(), bytes: z.number(), key: z.boolean() })
+    .optional()
+    .openapi({ description: 'What was removed with `purge`. `key`: it had a key, which is destroyed.' }),
+  kept_until: z.iso.datetime().optional().openapi({ description: 'When its stored data will be removed.' }),
+})
+
+export type EndedSessionView = z.infer<typeof endedSchema>
+
 const nameFields = {
   session: z.string().min(1).max(600),
   user: z.string().max(300).optional().openapi({ description: 'Needed if several users have a session of that name.' }),
@@ -71,17 +83,16 @@ const endRoute = createRoute({
         'application/json': {
           schema: strictInput({
             ...nameFields,
-            purge: z.boolean().default(false).openapi({ description: 'Remove its workspace and stored results.' }),
+            purge: z.boolean().default(false).openapi({
+              description: 'Destroy its key, and remove its workspace and stored results, at once.',
+            }),
           }),
         },
       },
     },
   },
   responses: {
-    200: jsonResponse(
-      z.object({ ended: sessionSchema, next: z.string() }),
-      'The session that ended, and the next one.',
-    ),
+    200: jsonResponse(endedSchema, 'The session that ended, and the next one.'),
     ...PROBLEM_RESPONSES,
   },
 })
@@ -98,8 +109,9 @@ export const sessionRoutes = ({ control, settings }: AdminContext) => {
     .openapi(endRoute, async (c) => {
       const { purge, via, ...name } = c.req.valid('json')
       const by = requireOperator(c.env).user
-      const { ended, next } = await control.end(name, { by, via, isPurged: purge })
-      return c.json({ ended: view(ended), next }, 200)
+      const { ended, next, removed, keptUntil } = await control.end(name, { by, via, isPurged: purge })
+      const until = keptUntil && { kept_until: keptUntil.toISOString() }
+      return c.json({ ended: view(ended), next, ...(removed && { removed }), ...until }, 200)
     })
 }
 

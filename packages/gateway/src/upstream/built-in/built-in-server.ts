@@ -9,6 +9,7 @@ import {
   offerResults,
   READ,
   type ResultStore,
+  type SessionKeys,
   ToolRetryError,
   textContent,
   toolResult,
@@ -19,6 +20,8 @@ import {
 export interface BuiltInOptions {
   /** Contains the workspaces of sessions; each session sees its own as /workspace. */
   readonly dataFolder: string
+  /** With which saved results are encrypted. */
+  readonly sessionKeys?: SessionKeys
   /** Compiles patterns that match in linear time; if missing, no patterns are accepted. */
   readonly compilePattern?: CompilePattern
   readonly version: string
