@@ -13,6 +13,8 @@ const SALARY = 'Ada earns 5200'
 
 let folder: ReturnType<typeof makeFolder>
 let outside: EverythingServer
+/** Offers the same as the one before. */
+let copy: EverythingServer
 let place: Place
 let gateway: RunningGateway
 
@@ -23,11 +25,13 @@ beforeAll(async () => {
   writeFileSync(join(folder.path, 'hr/salaries.txt'), SALARY)
   writeFileSync(join(folder.path, 'public/menu.txt'), 'soup')
   outside = createLocalEverything()
+  copy = createLocalEverything()
   place = makePlace({
     governance: { enforce: true, escalation: { policy_violations: false } },
     mcp_servers: {
       files: { ...npmServer('filesystem', folder.path), sensitive_paths: [`${folder.path}/hr/**`] },
       outside: outside.entry,
+      copy: copy.entry,
     },
   })
   const open = { requires_approval: false }
@@ -39,6 +43,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await gateway.stop()
   await outside.close()
+  await copy.close()
   folder.remove()
 })
 
@@ -147,6 +152,31 @@ describe(`the ways out (${promise('SEN-6')})`, () => {
     expect(textOf(await send(ada, message))).toContain('PRIVATE_SESSION')
     expect(outside.receivedText().split(message)).toHaveLength(2)
     expect(hasLeft(`${message}!`)).toBe(false)
+  })
+
+  it('are not an approval of the same prompt, resource or completion of another server', async () => {
+    const ada = await openClient({ agent: 'codex', session: 'copied' })
+    await read(ada, 'hr/salaries.txt')
+    const ref = (server: string) => ({ type: 'ref/prompt', name: `${server}_completable_prompt` })
+    const requests: readonly (readonly [method: string, params: (server: string) => object])[] = [
+      ['prompts/get', (server) => ({ name: `${server}_args_prompt`, arguments: { city: 'copied-1' } })],
+      ['completion/complete', (server) => ({ ref: ref(server), argument: { name: 'department', value: 'copied-2' } })],
+      [
+        'resources/read',
+        (server) => ({ uri: `${server === 'copy' ? 'sallyport+copy:' : ''}demo://resource/dynamic/text/7?copied-3` }),
+      ],
+    ]
+    for (const [method, params] of requests) {
+      const refused = textOf((await ada.request(method, params('outside'))).message)
+      const [, id = ''] = /sallyport approvals approve (\w+)/.exec(refused) ?? []
+      expect((await command('approvals', 'approve', id)).code, refused).toBe(0)
+      expect(textOf((await ada.request(method, params('copy'))).message), method).toContain('PRIVATE_SESSION')
+      await ada.request(method, params('outside'))
+    }
+    for (const text of ['copied-1', 'copied-2', 'copied-3']) {
+      expect(outside.receivedText(), text).toContain(text)
+      expect(copy.receivedText(), text).not.toContain(text)
+    }
   })
 
   it('are a new session, which an operator can begin', async () => {

@@ -119,7 +119,7 @@ describe('an answer', () => {
     expect(await outcome).toMatchObject({ scope: 'once' })
   })
 
-  it('for the session is valid for exactly this caller, tool, definition and arguments', async () => {
+  it('for the session is valid for exactly this caller, server, request, definition and arguments', async () => {
     const { approvals, ask } = open()
     const { id, outcome } = await ask()
     await approvals.answer(id, { ...YES, answer: 'session' })
@@ -128,6 +128,8 @@ describe('an answer', () => {
     const others: Partial<ApprovalSubject>[] = [
       { arguments: { id: 4 } },
       { tool: 'mcp__notes__clear' },
+      { server: 'copy-of-notes' },
+      { method: 'tasks/cancel' },
       { definition: 'sha256-2' },
       { principal: { ...ANN, session: 's2' } },
       { principal: { ...ANN, user: 'bob' } },

@@ -319,11 +319,15 @@ function setBounded<Value>(map: Map<string, Value>, [key, value]: readonly [stri
   map.set(key, value)
 }
 
-type GrantSubject = Pick<ApprovalSubject, 'principal' | 'tool' | 'arguments' | 'definition'>
+type GrantSubject = Pick<ApprovalSubject, 'principal' | 'server' | 'method' | 'tool' | 'arguments' | 'definition'>
 
-/** An approval is valid for one session, one tool with its current definition, and exactly these arguments. */
-export function grantKey({ principal, tool, arguments: args, definition }: GrantSubject): string {
-  const bound = canonicalJson([toOwnerKey(principal), principal.agent, principal.profile, tool, definition, args])
+/**
+ * An approval is valid for one caller, one request of one server with its current definition, and exactly these
+ * arguments. The server is named: two servers may have equal prompts, resources and questions.
+ */
+export function grantKey({ principal, server, method, tool, arguments: args, definition }: GrantSubject): string {
+  const caller = [toOwnerKey(principal), principal.agent, principal.profile]
+  const bound = canonicalJson([caller, server, method, tool, definition, args])
   return createHash('sha256').update(bound).digest('base64url')
 }
 

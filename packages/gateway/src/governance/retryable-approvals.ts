@@ -70,7 +70,7 @@ export class RetryableApprovals implements Inner {
    * request for one.
    */
   async claim(subject: ApprovalSubject, { tracker }: Pick<ApprovalWait, 'tracker'>): Promise<Claim> {
-    const key = `${grantKey(subject)} ${subject.method} private`
+    const key = `${grantKey(subject)} private`
     const held = this.#held.get(key) ?? this.#hold(key, subject, {})
     await held.announced
     const outcome = await Promise.race([held.outcome, undefined])
