@@ -194,7 +194,7 @@ describe(`${promise('SEN-19')} an HTTP server behind a gateway`, () => {
 
   test('acts for the caller of each request, also within one session of the legacy era', async () => {
     const url = await startHttp({ gateway: PINNED })
-    expect((await modernRequest(url, 'tools/list')).message.result.tools).toHaveLength(7)
+    expect((await modernRequest(url, 'tools/list')).message.result.tools).toHaveLength(8)
     expect((await modernRequest(url, 'tools/call', { name: 'whoami' })).message.error.message).toContain('caller token')
     const session = await LegacyClient.open(url)
     const answers = await Promise.all(

@@ -35,6 +35,7 @@ export {
   type ItemProblem,
   indentAt,
   isDeeperThan,
+  isGatewayKey,
   isJsonDeeperThan,
   isJsonList,
   isJsonObject,

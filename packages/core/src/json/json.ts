@@ -63,5 +63,5 @@ export {
   redactJsonText,
   redactMember,
 } from './redact-json.ts'
-export { sanitizeClientInfo, sanitizeClientMeta, stripReservedMeta } from './reserved-meta.ts'
+export { isGatewayKey, sanitizeClientInfo, sanitizeClientMeta, stripReservedMeta } from './reserved-meta.ts'
 export { sameJson } from './same-json.ts'

@@ -157,11 +157,29 @@ describe(`what a server says about private data (${promise('SEN-2')})`, () => {
     ['an unknown level', { sensitivity: 'secret' }],
     ['a list', []],
     ['null, as for a claim that was made twice', null],
+    ['datasets that are no list', { sensitivity: 'PUBLIC', datasets: { name: 'salaries' } }],
+    ['a dataset above its level', { sensitivity: 'PUBLIC', datasets: [{ name: 'pay', sensitivity: 'SECRET' }] }],
+    [
+      'one of many datasets above its level',
+      {
+        sensitivity: 'PUBLIC',
+        datasets: [
+          ...Array.from({ length: 50 }, (_, at) => ({ name: `menu ${at}`, sensitivity: 'PUBLIC' })),
+          { name: 'pay', sensitivity: 'SECRET' },
+        ],
+      },
+    ],
   ])('raises the label before the result is released: %s', async (_, claim) => {
     const { codeOf, records } = claiming(claim)
     expect(await codeOf('hr_salaries')).toBe('sent')
     expect(records.stored.size).toBe(1)
     expect(await codeOf('web_post')).toBe('PRIVATE_SESSION')
+  })
+
+  it('does not raise it if nothing of it is private', async () => {
+    const { codeOf } = claiming({ sensitivity: 'PUBLIC', datasets: [{ name: 'menu', sensitivity: 'PUBLIC' }] })
+    await codeOf('hr_salaries')
+    expect(await codeOf('web_post')).toBe('sent')
   })
 
   it('withholds the result if the label cannot be stored', async () => {

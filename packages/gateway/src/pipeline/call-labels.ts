@@ -3,12 +3,15 @@ import {
   cutText,
   findPersonalData,
   HIGHEST_SENSITIVITY,
+  higherSensitivity,
+  isJsonList,
   isJsonObject,
   isPrivate,
   isSensitivity,
   type Json,
   type JsonObject,
   redactJson,
+  type Sensitivity,
   toPlainText,
 } from '@sallyport/core'
 import type { LabelSettings } from '../config/config.ts'
@@ -77,13 +80,26 @@ export class CallLabels {
   }
 
   /** Resolves when the label that belongs to the answer is on disk. Rejects if the answer must not be released. */
-  after({ holder, call }: CallContext, answer: Answer): Promise<void> | undefined {
-    const { labels, labelSettings, isTrusted } = this.#options
-    if (labels === undefined || answer.kind !== 'frame') return undefined
+  after(context: CallContext, answer: Answer): Promise<void> | undefined {
+    if (answer.kind !== 'frame') return undefined
+    const { detect } = this.#options.labelSettings()
+    return this.#raiseFound(context, answer.claims, findInResult(context.call.offer.server, answer.frame, detect))
+  }
+
+  /** The same for a question, which the server asks before it answers. */
+  ofQuestion(context: CallContext, claims: JsonObject): Promise<void> | undefined {
+    return this.#raiseFound(context, claims, NO_DATASETS)
+  }
+
+  #raiseFound(
+    { holder, call }: CallContext,
+    claims: JsonObject | undefined,
+    detected: readonly PrivateDataset[],
+  ): Promise<void> | undefined {
+    const { labels, isTrusted } = this.#options
+    if (labels === undefined) return undefined
     const { server } = call.offer
-    const claimed =
-      answer.claims !== undefined && isTrusted(server) ? readClaimedDatasets(server, answer.claims) : NO_DATASETS
-    const detected = findInResult(server, answer.frame, labelSettings().detect)
+    const claimed = claims !== undefined && isTrusted(server) ? readClaimedDatasets(server, claims) : NO_DATASETS
     if (claimed.length + detected.length === 0) return labels.settle(holder)
     const reason = claimed.length > 0 ? `${server} says so` : 'its result was searched'
     return labels.raise(holder, { datasets: [...claimed, ...detected], reason, call: callFactsOf(call) })
@@ -145,15 +161,21 @@ const NO_DATASETS: readonly PrivateDataset[] = []
 const MAX_NAMED = 50
 const MAX_NAME_CHARS = 200
 
-/** Whatever cannot be read counts as the strictest. */
+/** Whatever cannot be read counts as the strictest, and the highest of several levels counts. */
 function readClaimedDatasets(server: string, claims: JsonObject): readonly PrivateDataset[] {
   const claim = claims[PRIVATE_DATA]
   if (claim === undefined) return NO_DATASETS
-  const { sensitivity, datasets }: JsonObject = isJsonObject(claim) ? claim : {}
-  const all = { name: server, sensitivity: isSensitivity(sensitivity) ? sensitivity : HIGHEST_SENSITIVITY }
-  const named = Array.isArray(datasets) ? datasets.slice(0, MAX_NAMED).map((each) => readDataset(server, each)) : []
+  const { sensitivity, datasets = [] }: JsonObject = isJsonObject(claim) ? claim : {}
+  const given: readonly PrivateDataset[] = isJsonList(datasets)
+    ? datasets.map((each) => readDataset(server, each))
+    : [{ name: server, sensitivity: HIGHEST_SENSITIVITY }]
+  const highest = given.reduce<Sensitivity>(
+    (level, one) => higherSensitivity(level, one.sensitivity),
+    isSensitivity(sensitivity) ? sensitivity : HIGHEST_SENSITIVITY,
+  )
+  const named = given.slice(0, MAX_NAMED)
   // The names are for people; the sensitivity is that of all of them.
-  return named.some((one) => one.sensitivity === all.sensitivity) ? named : [...named, all]
+  return named.some((one) => one.sensitivity === highest) ? named : [...named, { name: server, sensitivity: highest }]
 }
 
 function readDataset(server: string, given: Json): PrivateDataset {

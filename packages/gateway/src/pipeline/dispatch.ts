@@ -8,7 +8,6 @@ import type {
   CallLimit,
   CallRoute,
   ClientCall,
-  Frame,
   Permit,
   Upstream,
   UpstreamReply,
@@ -31,6 +30,11 @@ export interface DispatchOptions {
   readonly route: CallRoute | undefined
   /** Tells servers who calls, if their entries ask for that (SEN-19). */
   readonly callers?: Callers | undefined
+  /**
+   * Raises the label that belongs to an answer with questions, before the client is asked them. Rejects if it cannot be
+   * stored.
+   */
+  readonly raiseLabel: (answer: Answer) => Promise<void> | undefined
   /** A person approved that this call may connect to others, although its session is private. */
   readonly mayConnect?: boolean | undefined
 }
@@ -52,9 +56,7 @@ export function dispatch(call: Call, server: Upstream | undefined, options: Disp
   return sendFirst(call, server, options).then(
     (reply) => {
       if (options.isQuarantined || isFinal(call, reply)) return toAnswer(reply)
-      return runInputRounds(call, server, { frame: reply.frame, options }).catch((error: unknown) =>
-        failed(call, error),
-      )
+      return runInputRounds(call, server, { reply, options }).catch((error: unknown) => failed(call, error))
     },
     (error: unknown) => failed(call, error),
   )
@@ -117,12 +119,12 @@ const isFinal = ({ client }: Call, { frame: { envelope }, era }: UpstreamReply):
 /** Asks the client what a modern server needs, and repeats the call with the answers. */
 async function runInputRounds(call: Call, server: Upstream, first: Round): Promise<Answer> {
   const { options } = first
-  let { frame } = first
+  let { reply } = first
   for (let round = 1; round < MAX_ROUNDS; round++) {
-    const params = await askForInputs(call, frame, options.ask)
-    const reply = await server.request(outgoingCall({ ...call, params }, server, options))
+    await options.raiseLabel(toAnswer(reply))
+    const params = await askForInputs(call, reply.frame, options.ask)
+    reply = await server.request(outgoingCall({ ...call, params }, server, options))
     if (isFinal(call, reply)) return toAnswer(reply)
-    frame = reply.frame
   }
   throw new SallyportError('UPSTREAM_PROTOCOL', `The server asked for more input ${MAX_ROUNDS} times in a row.`)
 }
@@ -130,7 +132,7 @@ async function runInputRounds(call: Call, server: Upstream, first: Round): Promi
 const toAnswer = (reply: UpstreamReply): Answer => ({ kind: 'frame', ...reply })
 
 interface Round {
-  readonly frame: Frame
+  readonly reply: UpstreamReply
   readonly options: DispatchOptions
 }
 

@@ -141,6 +141,10 @@ export class Pipeline {
       ...options,
       admitRoots: (owner, answer) => options.roots.admit(owner, answer, (running) => this.#isStillAllowed(running)),
       record: async (event) => this.#records.write(event),
+      raiseLabel: async (context, claims) => {
+        const stored = this.#labels.ofQuestion(context, claims)
+        return stored && toError(stored)
+      },
     })
   }
 
@@ -321,6 +325,7 @@ export class Pipeline {
       permit,
       route,
       callers: this.#options.callers,
+      raiseLabel: (answer) => this.#labels.after(permit.current.context, answer),
       mayConnect: permit.current.context.grant?.isForPrivateData,
     }
   }

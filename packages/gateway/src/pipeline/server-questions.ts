@@ -4,6 +4,7 @@ import {
   cutText,
   isJsonObject,
   type Json,
+  type JsonObject,
   redactJson,
   SallyportError,
   type Step,
@@ -50,6 +51,8 @@ export interface ServerQuestionsOptions
   readonly ids: { callId(): string; traceId(): string }
   /** Whether a server may get the roots that its client answered with. */
   readonly admitRoots: (owner: RootsOwner, answer: Json) => Promise<boolean>
+  /** Raises the label by what the server says with its question. Returns an error if it could not be stored. */
+  readonly raiseLabel: (context: CallContext, claims: JsonObject) => Promise<SallyportError | undefined>
   /** Records an event. Returns an error if the question must not continue without the record. */
   readonly record: (event: Recordable) => Promise<SallyportError | undefined>
 }
@@ -135,7 +138,7 @@ export class ServerQuestions {
   }
 
   async #ask(question: Question, { client, asked, recorded }: QuestionContext): Promise<QuestionAnswer> {
-    const permit = await this.#requestPermit(asked)
+    const permit = await this.#requestPermit(asked, question.claims)
     if (permit instanceof SallyportError) return toQuestionRefusal(question, permit)
     const { rules } = permit.current.context
     const { record, tools } = this.#options
@@ -182,8 +185,11 @@ export class ServerQuestions {
   }
 
   /** Waits for a person if the rules require approval. A refusal is recorded. */
-  async #requestPermit(asked: Call): Promise<CallPermit | SallyportError> {
-    const first = await this.#decider.decide(asked)
+  async #requestPermit(asked: Call, claims?: JsonObject): Promise<CallPermit | SallyportError> {
+    const before = await this.#decider.decide(asked)
+    const unstored = claims && (await this.#options.raiseLabel(before.context, claims))
+    if (unstored) return this.#recordRefusal(before, unstored)
+    const first = claims === undefined ? before : await this.#decider.decide(asked)
     const problem = pageProblem(asked)
     if (problem !== undefined) return this.#recordRefusal(first, pageRefusal(problem))
     const judged = first.decision.outcome === 'ask' ? await this.#waitForApproval(asked, first) : first

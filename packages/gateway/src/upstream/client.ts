@@ -4,6 +4,8 @@ import { type Cancellation, type Era, isJsonObject, type Json, type JsonObject, 
 export interface Question {
   readonly method: string
   readonly params: JsonObject
+  /** What the server says to the gateway in `_meta` (`sallyport/…`); `params` do not have it any more. */
+  readonly claims?: JsonObject | undefined
   /** Cancelled if the server withdrew it, or if its call is over. */
   readonly cancellation: Cancellation
 }

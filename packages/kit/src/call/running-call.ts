@@ -36,8 +36,11 @@ export interface RunningCallOptions {
   readonly createBinding: () => CallBinding
   /** True if no output of the handler may reach the client: it may be private, and no stored label says so. */
   readonly isWithheld: () => boolean
-  /** Waits until the handler's statements about private data are stored, or storing failed. */
-  readonly settle: () => Promise<void>
+  /**
+   * The `_meta` entries for a question: the label of the session, once the handler's statements about private data are
+   * stored. Rejects if one of them failed.
+   */
+  readonly readLabel: () => Promise<JsonObject | undefined>
 }
 
 /**
@@ -49,7 +52,7 @@ export class RunningCall implements CallChannel {
   readonly #parked: ParkedCalls
   readonly #createBinding: () => CallBinding
   readonly #isWithheld: () => boolean
-  readonly #settle: () => Promise<void>
+  readonly #readLabel: RunningCallOptions['readLabel']
   readonly #abort = new AbortController()
   readonly #openQuestions = new Map<string, OpenQuestion>()
   #roundTrip: RoundTrip | undefined
@@ -58,12 +61,12 @@ export class RunningCall implements CallChannel {
   #askedCount = 0
   #outcome: Answer | undefined
 
-  constructor({ roundTrip, logger, parked, createBinding, isWithheld, settle }: RunningCallOptions) {
+  constructor({ roundTrip, logger, parked, createBinding, isWithheld, readLabel }: RunningCallOptions) {
     this.logger = logger
     this.#parked = parked
     this.#createBinding = createBinding
     this.#isWithheld = isWithheld
-    this.#settle = settle
+    this.#readLabel = readLabel
     this.#roundTrip = roundTrip
     this.#capabilities = roundTrip.capabilities
     this.#responses = roundTrip.responses
@@ -111,18 +114,28 @@ export class RunningCall implements CallChannel {
 
   async ask(question: Question): Promise<JsonObject> {
     this.signal.throwIfAborted()
-    if (this.#isWithheld()) await this.#awaitStatements()
+    if (this.#isWithheld()) await this.#awaitLabel()
     assertCanAsk(question, this.#capabilities)
-    if (this.#roundTrip?.push !== undefined) return this.#roundTrip.push(question, this.signal)
+    if (this.#roundTrip?.push !== undefined) return this.#push(question)
     const key = this.#chooseKey(question)
     return this.#takeResponse(key) ?? this.#waitForAnswer(key, question)
   }
 
-  /** The text of a question may be private as well. */
-  async #awaitStatements(): Promise<void> {
-    await this.#settle().catch(() => undefined)
+  async #push(question: Question): Promise<JsonObject> {
+    const label = await this.#awaitLabel()
+    const { push } = this.#roundTrip ?? {}
+    if (push === undefined) throw new ToolRetryError('The client is gone.')
+    const { _meta, ...params } = question.params
+    const meta = { ...(isJsonObject(_meta) && _meta), ...label }
+    return push(label === undefined ? question : { ...question, params: { ...params, _meta: meta } }, this.signal)
+  }
+
+  /** The text of a question may be private as well: whoever passes it on must know the label before. */
+  async #awaitLabel(): Promise<JsonObject | undefined> {
+    const label = await this.#readLabel().catch(() => 'failed' as const)
     this.signal.throwIfAborted()
-    if (this.#isWithheld()) throw new WithheldError('A statement about private data failed, so nothing more is asked.')
+    if (label !== 'failed' && !this.#isWithheld()) return label
+    throw new WithheldError('A statement about private data failed, so nothing more is asked.')
   }
 
   #waitForAnswer(key: string, question: Question): Promise<JsonObject> {
@@ -134,14 +147,22 @@ export class RunningCall implements CallChannel {
 
   /** Questions that are asked in the same tick, as with Promise.all, are sent together. */
   #schedulePark(): void {
-    setImmediate(() => this.#park())
+    setImmediate(() => void this.#labelAndPark())
   }
 
-  #park(): void {
+  async #labelAndPark(): Promise<void> {
+    try {
+      this.#park(await this.#awaitLabel())
+    } catch (error) {
+      this.#rejectAll(error)
+    }
+  }
+
+  #park(label: JsonObject | undefined): void {
     const round = this.#roundTrip
     if (round === undefined || this.#openQuestions.size === 0) return
     const requestState = this.#parked.park(this, this.#createBinding())
-    if (requestState === undefined) return this.#rejectAll()
+    if (requestState === undefined) throw new ToolRetryError(TOO_MANY_WAITING)
     this.#roundTrip = undefined
     const inputRequests = Object.fromEntries(
       [...this.#openQuestions].map(([key, { question }]) => [
@@ -149,11 +170,11 @@ export class RunningCall implements CallChannel {
         { method: question.method, params: question.params },
       ]),
     )
-    round.answer({ result: { inputRequests, requestState }, resultType: 'input_required' })
+    const result = { inputRequests, requestState, ...(label && { _meta: label }) }
+    round.answer({ result, resultType: 'input_required' })
   }
 
-  #rejectAll(): void {
-    const error = new ToolRetryError('Too many calls are waiting for answers. Answer or cancel some of them first.')
+  #rejectAll(error: unknown): void {
     for (const { reject } of this.#openQuestions.values()) reject(error)
     this.#openQuestions.clear()
   }
@@ -172,6 +193,8 @@ export class RunningCall implements CallChannel {
     return response
   }
 }
+
+const TOO_MANY_WAITING = 'Too many calls are waiting for answers. Answer or cancel some of them first.'
 
 /** A completion request to the client's model, in the format of the protocol. */
 export interface SampleRequest {

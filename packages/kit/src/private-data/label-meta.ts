@@ -21,21 +21,33 @@ const MAX_SHOWN_NAME_LENGTH = 200
  */
 export async function finalizeLabel(
   scope: RequestScope,
-  { secret }: LabelSettings,
+  settings: LabelSettings,
   reportLate: (error: unknown) => void,
 ): Promise<JsonObject | undefined> {
-  const store = getLabelStore(scope.dataFolder)
   let label: Label
   do {
-    await settleStatements(scope)
-    await store.settle(scope)
-    label = omitGatewayLabel(await store.read(scope), scope)
+    label = await readStoredLabel(scope)
     // Waits for a statement that was made meanwhile, too. Checking and closing happen in one tick, so that none is missed.
   } while (!closeStatements(scope, reportLate))
+  return toLabelEntry(label, scope, settings)
+}
+
+/** The same for a question that is asked while the call runs: statements can follow. */
+export const readLabelEntry = async (scope: RequestScope, settings: LabelSettings): Promise<JsonObject | undefined> =>
+  toLabelEntry(await readStoredLabel(scope), scope, settings)
+
+async function readStoredLabel(scope: RequestScope): Promise<Label> {
+  const store = getLabelStore(scope.dataFolder)
+  await settleStatements(scope)
+  await store.settle(scope)
+  return omitGatewayLabel(await store.read(scope), scope)
+}
+
+function toLabelEntry(label: Label, { sessionId }: RequestScope, { secret }: LabelSettings): JsonObject | undefined {
   // With a secret every result has a label, so that a removed label is noticed.
   if (secret === undefined) return isEmptyLabel(label) ? undefined : toLabelClaim(label)
   const claim = toLabelClaim(label)
-  return { ...claim, signed: signLabel({ session: scope.sessionId, ...claim }, { secret }) }
+  return { ...claim, signed: signLabel({ session: sessionId, ...claim }, { secret }) }
 }
 
 const isEmptyLabel = ({ datasets, problem }: Label): boolean => datasets.length === 0 && problem === undefined

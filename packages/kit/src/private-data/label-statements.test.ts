@@ -197,6 +197,28 @@ describe(`a statement about private data (${promise('KIT-6')}, ${promise('SEN-1'
     }
   })
 
+  test('is in the `_meta` of what the call asks, for whoever passes the question on', async () => {
+    const server = createServer()
+    server.tool('load', { description: '', permission: READ }, async (_, context) => {
+      void state('pay' as never, 'SECRET' as never)
+      await Promise.all([context.elicit({ message: DATA, schema }), context.elicit({ message: 'More?', schema })])
+    })
+    const schema = { type: 'object', properties: {} } as const
+    const capabilities = { elicitation: {} }
+    const label = { sensitivity: 'SECRET', datasets: [{ name: 'pay', sensitivity: 'SECRET' }] }
+    const legacy = new RawClient(server, ADA)
+    await legacy.request('initialize', { protocolVersion: '2025-11-25', capabilities, clientInfo: {} })
+    legacy.start('tools/call', { name: 'load' })
+    const question = await legacy.waitForNotification('elicitation/create')
+    expect(question.params).toMatchObject({ message: DATA, _meta: { 'sallyport/private_data': label } })
+    const modern = new RawClient(server, ADA)
+    const _meta = { 'io.modelcontextprotocol/clientCapabilities': capabilities }
+    const { result } = await modern.requestModern('tools/call', { name: 'load', _meta })
+    expect(Object.keys(result.inputRequests)).toHaveLength(2)
+    expect(result).toMatchObject({ resultType: 'input_required', _meta: { 'sallyport/private_data': label } })
+    for (const { connection } of [legacy, modern]) connection.close()
+  })
+
   test('sends and asks nothing more once it could not be stored', async () => {
     await elsewhere().raise({ userId: 'x', sessionId: 'x' }, 'x', 'PUBLIC')
     await writeFile(ownerFolder(join(dataFolder, 'labels'), ADA.userId, ADA.sessionId), 'in the way')

@@ -25,9 +25,9 @@ import {
   readMessage,
 } from '../json-rpc.ts'
 import type { Change, Definitions, ListKind } from '../offers/offers.ts'
-import { hasOpenStatement, settleStatements } from '../private-data/private-data.ts'
+import { hasOpenStatement } from '../private-data/private-data.ts'
 import { type Admission, CALLER_MISSING, type CallerGate } from './caller-gate.ts'
-import { openAnswerLabeler } from './label-enforcement.ts'
+import { labelQuestion, openAnswerLabeler } from './label-enforcement.ts'
 import { describeServer, findMethod, type Method, refuseUnknownMethod } from './methods.ts'
 
 /** One peer of a server. Messages are JSON-RPC objects; the transport does not matter here. */
@@ -205,9 +205,9 @@ export class McpConnection implements Connection {
     // Each call gets its own object, because the handler's statements about private data belong to this call.
     const own = scope && Object.freeze({ ...scope })
     const isWithheld = (): boolean => own !== undefined && hasOpenStatement(own)
-    const settle = async (): Promise<void> => own && settleStatements(own)
+    const readLabel = async (): Promise<JsonObject | undefined> => own && labelQuestion(own, this.#definitions)
     const logger = String(this.#definitions.info.name)
-    const call = new RunningCall({ roundTrip, logger, parked, createBinding, isWithheld, settle })
+    const call = new RunningCall({ roundTrip, logger, parked, createBinding, isWithheld, readLabel })
     this.#calls.set(id, call)
     this.#run(call, method, { era: meta.era, params, scope: own })
     return undefined

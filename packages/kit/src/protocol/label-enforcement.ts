@@ -1,9 +1,15 @@
 import { isJsonObject, type JsonObject } from '@sallyport/core'
 import type { CallContext } from '../call/call.ts'
-import { findScope } from '../identity/identity.ts'
+import { findScope, type RequestScope } from '../identity/identity.ts'
 import type { Answer } from '../json-rpc.ts'
 import type { Definitions, Tool } from '../offers/offers.ts'
-import { finalizeLabel, findConnectRefusal, PRIVATE_DATA_META, watchUnowned } from '../private-data/private-data.ts'
+import {
+  finalizeLabel,
+  findConnectRefusal,
+  PRIVATE_DATA_META,
+  readLabelEntry,
+  watchUnowned,
+} from '../private-data/private-data.ts'
 import { ToolRefusedError, WithheldError } from '../tool-error.ts'
 
 /** Whether the label is read before the tool runs. Only tools with CONNECT must wait for it. */
@@ -35,6 +41,15 @@ export function guardAnswers(tool: Tool, context: CallContext, definitions: Defi
     sample: (request) => recheckAfter(context.sample(request)),
     listRoots: (options) => recheckAfter(context.listRoots(options)),
   }
+}
+
+/** The label of the session in the form of `_meta`, for a question that a call asks. Rejects if it must not ask. */
+export async function labelQuestion(
+  scope: RequestScope,
+  { labels }: Pick<Definitions, 'labels'>,
+): Promise<JsonObject | undefined> {
+  const label = await readLabelEntry(scope, labels)
+  return label && { [PRIVATE_DATA_META]: label }
 }
 
 /** Adds the session's label to the answer of a call. */

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '@sallyport/core'
+import { hasDuplicateKey, isGatewayKey, isJsonObject, type Json, type JsonObject } from '@sallyport/core'
 import type { Frame } from '../transport.ts'
 import { sliceBytes } from './splice.ts'
 
@@ -7,7 +7,8 @@ const MAX_CLAIM_BYTES = 200_000
 
 /**
  * What a server says to the gateway in the `_meta` of its answer, by key (`sallyport/…`); `undefined` if it says
- * nothing. A claim that is too long, or that is made twice, is `null`: nobody knows what it means. Whether a claim
+ * nothing. A claim that is too long, that is made twice, or that has a member twice is `null`: nobody knows what it
+ * means. Whether a claim
  * counts depends on the server's entry.
  */
 export function readServerClaims({ parts, envelope }: Frame): JsonObject | undefined {
@@ -25,8 +26,19 @@ export function readServerClaims({ parts, envelope }: Frame): JsonObject | undef
 
 const MAX_KEY_BYTES = 200
 
+/** The same for a question, which is parsed in any case. Only its own `_meta` counts: the rest is text for the client. */
+export function readQuestionClaims(question: JsonObject, { parts }: Pick<Frame, 'parts'>): JsonObject | undefined {
+  const meta = isJsonObject(question.params) ? question.params._meta : undefined
+  const claims = isJsonObject(meta) ? Object.entries(meta).filter(([key]) => isGatewayKey(key)) : []
+  if (claims.length === 0) return undefined
+  const isClear = !hasDuplicateKey(Buffer.concat(parts).toString('utf8'))
+  return Object.fromEntries(claims.map(([key, claim]) => [key, isClear ? claim : null]))
+}
+
 function parseMember(text: string): JsonObject {
-  const parsed: unknown = JSON.parse(`{${text}}`)
+  const member = `{${text}}`
+  if (hasDuplicateKey(member)) return { [keyOf(text)]: null }
+  const parsed: unknown = JSON.parse(member)
   return isJsonObject(parsed) ? parsed : {}
 }
 

@@ -1,17 +1,17 @@
-import type { JsonObject } from '@sallyport/core'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { EarlyQuestions } from './early-questions.ts'
+import type { ServerRequest } from './questions.ts'
 
-const question = (id: number): JsonObject => ({ id, method: 'roots/list' })
+const question = (id: number): ServerRequest => ({ message: { id, method: 'roots/list' }, claims: undefined })
 
 describe('what a server asks before the first call', () => {
-  const unanswerable: JsonObject[] = []
+  const unanswerable: ServerRequest[] = []
   let early: EarlyQuestions
 
   beforeEach(() => {
     vi.useFakeTimers()
     unanswerable.length = 0
-    early = new EarlyQuestions((message) => void unanswerable.push(message))
+    early = new EarlyQuestions((request) => void unanswerable.push(request))
   })
 
   afterEach(() => void vi.useRealTimers())

@@ -1,4 +1,4 @@
-import type { JsonObject } from '@sallyport/core'
+import type { ServerRequest } from './questions.ts'
 
 /**
  * How long the question of a server waits for the call that its connection was opened for. Without this limit, a server
@@ -12,11 +12,11 @@ const MAX_QUESTIONS = 8
  * Questions that a server asked before the first call of its client, if that client can be reached only during calls.
  */
 export class EarlyQuestions {
-  readonly #onUnanswered: (message: JsonObject) => void
-  #pending: JsonObject[] = []
+  readonly #onUnanswered: (request: ServerRequest) => void
+  #pending: ServerRequest[] = []
   #timer: NodeJS.Timeout | undefined
 
-  constructor(onUnanswered: (message: JsonObject) => void) {
+  constructor(onUnanswered: (request: ServerRequest) => void) {
     this.#onUnanswered = onUnanswered
   }
 
@@ -24,14 +24,14 @@ export class EarlyQuestions {
     return this.#pending.length
   }
 
-  add(message: JsonObject): void {
-    if (this.#pending.length >= MAX_QUESTIONS) return this.#onUnanswered(message)
-    this.#pending.push(message)
+  add(request: ServerRequest): void {
+    if (this.#pending.length >= MAX_QUESTIONS) return this.#onUnanswered(request)
+    this.#pending.push(request)
     this.#timer ??= setTimeout(() => this.#giveUp(), FIRST_CALL_TIMEOUT_MS)
   }
 
   /** Returns and removes all of them. */
-  takeAll(): readonly JsonObject[] {
+  takeAll(): readonly ServerRequest[] {
     const questions = this.#pending
     this.stop()
     return questions
@@ -40,7 +40,7 @@ export class EarlyQuestions {
   /** The server withdrew a question. Returns false if it did not ask it. */
   cancel(id: unknown): boolean {
     const before = this.#pending.length
-    if (before > 0) this.#pending = this.#pending.filter((message) => message.id !== id)
+    if (before > 0) this.#pending = this.#pending.filter(({ message }) => message.id !== id)
     return this.#pending.length < before
   }
 
@@ -51,6 +51,6 @@ export class EarlyQuestions {
   }
 
   #giveUp(): void {
-    for (const message of this.takeAll()) this.#onUnanswered(message)
+    for (const request of this.takeAll()) this.#onUnanswered(request)
   }
 }

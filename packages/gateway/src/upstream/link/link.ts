@@ -16,7 +16,7 @@ import { BufferCollection } from '../answers/buffer-collection.ts'
 import { cleanAnswer } from '../answers/clean-answer.ts'
 import { readNamedPreset } from '../answers/named-preset.ts'
 import { parseFrame } from '../answers/parse-frame.ts'
-import { readServerClaims } from '../answers/server-claims.ts'
+import { readQuestionClaims, readServerClaims } from '../answers/server-claims.ts'
 import type { AskClient, QuestionScope, StandingClient } from '../client.ts'
 import { GATEWAY_PERMIT } from '../permit.ts'
 import type { Frame, Transport } from '../transport.ts'
@@ -31,7 +31,7 @@ import { diedError, goneError, sessionExpiredError, timeoutError } from './link-
 import { acceptsNotification, normalizeLog } from './log-level.ts'
 import type { GatewayCall, OutgoingCall } from './outgoing-call.ts'
 import { type CallTimeouts, PendingRequest, RateLimit } from './pending-request.ts'
-import { type Addressee, Questions } from './questions.ts'
+import { type Addressee, Questions, type ServerRequest } from './questions.ts'
 import { createRequestIds } from './request-ids.ts'
 import { UrlElicitations } from './url-elicitations.ts'
 
@@ -120,7 +120,7 @@ export class Link {
       send: (text, waiting) => this.#transport.send(text, waiting),
       isOneClient: identity.isOneClient ?? false,
     })
-    this.#earlyQuestions = new EarlyQuestions((message) => this.#questions.relay(message, undefined, []))
+    this.#earlyQuestions = new EarlyQuestions((request) => this.#questions.relay(request, undefined, []))
   }
 
   get identity(): ConnectionIdentity {
@@ -283,7 +283,8 @@ export class Link {
     const { id, bytes, depth } = frame.envelope
     if (bytes > (id ? MAX_REQUEST_BYTES : MAX_NOTIFICATION_BYTES) || depth > MAX_DEPTH)
       return this.#onTooLarge(frame.envelope)
-    const message = stripReservedMeta(parseFrame(frame))
+    const received = parseFrame(frame)
+    const message = stripReservedMeta(received)
     const { method, params } = message
     if (typeof method !== 'string' || (params !== undefined && !isJsonObject(params)))
       return this.#events.onDropped('invalid')
@@ -291,7 +292,7 @@ export class Link {
     // Many of these are one piece of news, and the last one must not be lost.
     if (CHANGE_METHODS.test(method) && !id) return this.#events.onNotification(message)
     const mayPass = this.#messageRate.take()
-    if (id) return this.#onRequest(message, { during, mayPass })
+    if (id) return this.#onRequest({ message, claims: readQuestionClaims(received, frame) }, { during, mayPass })
     if (method === 'notifications/cancelled') return this.#onCancelled(message)
     if (!mayPass) return this.#events.onDropped('too_many')
     this.#notify(message, frame, during)
@@ -356,9 +357,10 @@ export class Link {
 
   /** A request of the server itself. Only `ping` can be answered without a client. */
   #onRequest(
-    message: JsonObject,
+    request: ServerRequest,
     { during, mayPass }: { readonly during: number | undefined; readonly mayPass: boolean },
   ): void {
+    const { message } = request
     const { id } = message
     if (typeof id !== 'string' && typeof id !== 'number') return this.#events.onDropped('invalid')
     if (!mayPass) {
@@ -369,14 +371,14 @@ export class Link {
     this.#events.onQuestion(during === undefined && message.method !== 'roots/list' ? 'anywhere' : 'in-call')
     const calls = this.#findCalls(during)
     const addressee = this.#findAddressee(calls)
-    if (!addressee && this.#identity.isOneClient) this.#earlyQuestions.add(message)
-    else this.#questions.relay(message, addressee, calls)
+    if (!addressee && this.#identity.isOneClient) this.#earlyQuestions.add(request)
+    else this.#questions.relay(request, addressee, calls)
   }
 
   /** The connection was opened for this call: questions that came too early are asked now. */
   #relayEarly(id: number): void {
-    for (const message of this.#earlyQuestions.takeAll())
-      this.#questions.relay(message, this.#findAddressee([id]), [id])
+    for (const request of this.#earlyQuestions.takeAll())
+      this.#questions.relay(request, this.#findAddressee([id]), [id])
   }
 
   /**

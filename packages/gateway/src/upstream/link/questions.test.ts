@@ -7,7 +7,7 @@ import { Questions } from './questions.ts'
 function answerWithoutClient(method: string, { isOneClient }: { isOneClient: boolean }): unknown {
   const sent: string[] = []
   const questions = new Questions({ send: (text) => void sent.push(text), isOneClient })
-  questions.relay({ jsonrpc: '2.0', id: 'q', method }, undefined, [])
+  questions.relay({ message: { jsonrpc: '2.0', id: 'q', method }, claims: undefined }, undefined, [])
   return JSON.parse(sent.join())
 }
 
@@ -47,7 +47,10 @@ describe('the open questions of a server', () => {
     const ask = () => new Promise<QuestionAnswer>((resolve) => answers.push(resolve))
     const relay = (id: number): void =>
       questions.relay(
-        { id, method: 'sampling/createMessage', params: { text: 'x'.repeat(3_000_000) } },
+        {
+          message: { id, method: 'sampling/createMessage', params: { text: 'x'.repeat(3_000_000) } },
+          claims: undefined,
+        },
         { client: CLIENT, ask, waiting: [] },
         [],
       )

@@ -16,6 +16,12 @@ interface Pausable {
   resume(): void
 }
 
+/** A request of a server, and what it says to the gateway in `_meta`. */
+export interface ServerRequest {
+  readonly message: JsonObject
+  readonly claims: JsonObject | undefined
+}
+
 interface OpenQuestion {
   readonly cancellation: Cancellation
   /** The open requests that it may belong to. If it had none from the start, it belongs to the connection. */
@@ -51,11 +57,11 @@ export class Questions {
   }
 
   /** Forwards the question to its client, and the answer to the server. */
-  relay(message: JsonObject, addressee: Addressee | undefined, calls: readonly number[]): void {
+  relay({ message, claims }: ServerRequest, addressee: Addressee | undefined, calls: readonly number[]): void {
     const { id, method } = message
     if (typeof id !== 'string' && typeof id !== 'number') return
     const params = isJsonObject(message.params) ? message.params : {}
-    const question = { method: String(method), params, cancellation: new Cancellation() }
+    const question = { method: String(method), params, claims, cancellation: new Cancellation() }
     const size = JSON.stringify(message).length
     const refusal = this.#refusal(id, question, addressee) ?? this.#checkCapacity(size)
     if (refusal || !addressee) return this.#sendAnswer(id, refusal ?? this.#answerWithoutClient(question))
