@@ -17,6 +17,10 @@ const NAMES = [
   [/\b(?:Told|Said|Heard|Handed|Retold)\b(?=\s*(?:[={<(|]|extends))/, 'a noun: Notice, Reply, Update'],
   [/\b\w*[fF]laws?(?:In|Of|s)?\b(?=\s*[:=(,)])/, 'problem'],
   [/\b(?:on|#)[tT]rouble\w*\b/, 'onWarning, problem'],
+  [/\b\w*(?:[sS]helf|[sS]helves)\b/, '…Store'],
+  [/\b(?:say|tell)[A-Z]\w*\b/, 'describe…, report…, send…, log…'],
+  [/\b(?:doubts(?:Of)?|\w+Doubts)\b/, 'openFindings, problems'],
+  [/\breadonly most\??:/, 'max…'],
   [/\b(?:lookAgain|judgeAgain|secondLook|underWay)\b/, 'recheck, inFlight'],
 ]
 

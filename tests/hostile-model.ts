@@ -36,7 +36,7 @@ export async function openHostileModel(mischief: Mischief): Promise<HostileModel
 }
 
 /** One completion with these calls of tools. */
-export function sayCalls(response: ServerResponse, calls: readonly (readonly [name: string, input: unknown])[]): void {
+export function makeCalls(response: ServerResponse, calls: readonly (readonly [name: string, input: unknown])[]): void {
   const tool_calls = calls.map(([name, input], index) => ({
     id: `c${index}`,
     type: 'function',

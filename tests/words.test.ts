@@ -8,6 +8,8 @@ describe('the list of words', () => {
     const code = ['const MOST_CALLS = 5 // it stands in a file', "fail('A flaw was found.')"].join('\n')
     expect(words('packages/core/src/a.ts', code)).toEqual(['1 MOST_CALLS', '1 stands in', '2 flaw'])
     expect(words('docs/a.md', 'One\n\nCalls under way end.')).toEqual(['3 under way'])
+    const names = ['readonly most?: number', 'openResultShelf()', 'sayRest: describe', 'doubtsOf(offer)']
+    expect(words('packages/core/src/a.ts', names.join('\n'))).toHaveLength(names.length)
   })
 
   it('leaves other words, quoted names and the table itself alone', () => {

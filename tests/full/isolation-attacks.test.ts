@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { ALL, HttpSession } from '../asked-client.ts'
 import { type FloodBench, type Message, openFlood } from '../flood-bench.ts'
-import { type HostileModel, type Mischief, openHostileModel, sayCalls } from '../hostile-model.ts'
+import { type HostileModel, type Mischief, makeCalls, openHostileModel } from '../hostile-model.ts'
 import { modernRequest } from '../mcp-client.ts'
 import { openModernUpstream } from '../modern-upstream.ts'
 import { eventually } from '../processes.ts'
@@ -83,7 +83,7 @@ describe(`${promise('ISO-17')} a number that does not fit a double`, () => {
   it('is preserved as it was written if a sub-agent refers to it', async () => {
     const { client } = await openBefore(
       (_, response, { messages }) =>
-        sayCalls(
+        makeCalls(
           response,
           messages.length < 3
             ? [['flood', {}]]
@@ -105,7 +105,7 @@ describe(`${promise('ISO-11')} the quarantine`, () => {
     ['a result that asks for input', { resultType: 'input_required', content: [{ type: 'text', text: HOSTILE }] }],
     ['a result that the model fails at', { content: [{ type: 'text', text: HOSTILE }] }],
   ])('lets nothing of %s through', async (_, result) => {
-    const { client } = await openBefore((_request, response) => sayCalls(response, []), {
+    const { client } = await openBefore((_request, response) => makeCalls(response, []), {
       strategy: 'extract',
       returns,
     })
@@ -115,14 +115,14 @@ describe(`${promise('ISO-11')} the quarantine`, () => {
   })
 
   it('lets nothing of an error through', async () => {
-    const { client } = await openBefore((_, response) => sayCalls(response, []), { strategy: 'extract', returns })
+    const { client } = await openBefore((_, response) => makeCalls(response, []), { strategy: 'extract', returns })
     const raw = `"error":${JSON.stringify({ code: -32_000, message: HOSTILE })}`
     const { message } = await client.request('tools/call', { name: 'db_flood', arguments: { raw } })
     expect(JSON.stringify(message)).not.toContain('Ignore')
   })
 
   it('withholds what a server writes when it dies, and while it is away', async () => {
-    const { client } = await openBefore((_, response) => sayCalls(response, []), { strategy: 'extract', returns })
+    const { client } = await openBefore((_, response) => makeCalls(response, []), { strategy: 'extract', returns })
     for (const code of [/UPSTREAM_DIED/, /UPSTREAM_/]) {
       const { message } = await client.request('tools/call', { name: 'db_flood', arguments: { last_words: HOSTILE } })
       expect(JSON.stringify(message)).toMatch(code)
@@ -137,7 +137,7 @@ describe(`${promise('ISO-11')} the quarantine`, () => {
   ])('withholds what a server writes that never starts, if %s sets it', async (_, given, isHeld) => {
     const program = `console.error(${JSON.stringify(HOSTILE)}), process.exit(3)`
     const servers = { mute: { command: process.execPath, args: ['-e', program] } }
-    const { client } = await openBefore((_, response) => sayCalls(response, []), { servers, ...given })
+    const { client } = await openBefore((_, response) => makeCalls(response, []), { servers, ...given })
     const answer = await eventually(
       async () => JSON.stringify((await client.request('tools/call', { name: 'mute_read', arguments: {} })).message),
       (message) => /UPSTREAM_(RESTARTING|BROKEN)/.test(message),
@@ -155,7 +155,7 @@ describe(`${promise('ISO-11')} the quarantine`, () => {
       { id: 902, method: 'sampling/createMessage', params: { maxTokens: 5, messages } },
     ]
     for (const closed of [{ type: 'object', required: ['price'] }, undefined]) {
-      const { gateway } = await openBefore((_, response) => sayCalls(response, []), {
+      const { gateway } = await openBefore((_, response) => makeCalls(response, []), {
         ...{ strategy: 'extract', ...(closed && { returns: closed }) },
       })
       const headers = { authorization: `Bearer ${gateway.token('operator')}` }
@@ -175,7 +175,7 @@ describe(`${promise('ISO-11')} the quarantine`, () => {
     ['extract', 'answer', { value: { price: 1, [HOSTILE]: 1 } }],
     ['agent', 'complete_task', { success: false, output: HOSTILE, error: HOSTILE }],
   ])('withholds what a model of %s writes besides the value', async (strategy, tool, input) => {
-    const { client } = await openBefore((_, response) => sayCalls(response, [[tool, input]]), {
+    const { client } = await openBefore((_, response) => makeCalls(response, [[tool, input]]), {
       strategy,
       returns: strict,
     })
@@ -190,7 +190,7 @@ describe(`${promise('ISO-6')} ${promise('ISO-7')} a hostile model`, () => {
   const calling =
     (count: number): Mischief =>
     (_, response) =>
-      sayCalls(response, Array(count).fill(['flood', { kind: 'log', count: 1 }]))
+      makeCalls(response, Array(count).fill(['flood', { kind: 'log', count: 1 }]))
 
   it('calls the tool again no more often than it has turns', async () => {
     const { client, calls } = await openBefore(calling(500), { strategy: 'agent', allow_recall: true, tools: READ })
@@ -203,7 +203,7 @@ describe(`${promise('ISO-6')} ${promise('ISO-7')} a hostile model`, () => {
     const raw = `"error":${JSON.stringify({ code: -32_000, message: 'Nothing there' })}`
     const { client, model } = await openBefore(
       (_, response, { messages }) =>
-        sayCalls(
+        makeCalls(
           response,
           messages.length < 5
             ? [['flood', { raw }]]
@@ -249,7 +249,7 @@ describe(`${promise('ISO-6')} ${promise('ISO-7')} a hostile model`, () => {
 
   it('gives no more text than the cap', async () => {
     const { client } = await openBefore(
-      (_, response) => sayCalls(response, [['answer', { answer: many, quotes: [] }]]),
+      (_, response) => makeCalls(response, [['answer', { answer: many, quotes: [] }]]),
       { strategy: 'extract' },
     )
     const shown = await client.call('db_flood', { kind: 'log', count: 3 })
@@ -259,7 +259,7 @@ describe(`${promise('ISO-6')} ${promise('ISO-7')} a hostile model`, () => {
   it('does not see what an entry removes from the arguments', async () => {
     const secret = 'ghp_0123456789abcdefghijABCDEFGHIJ012345'
     const { client, model } = await openBefore(
-      (_, response) => sayCalls(response, [['complete_task', { success: true, output: 1 }]]),
+      (_, response) => makeCalls(response, [['complete_task', { success: true, output: 1 }]]),
       { strategy: 'agent', tools: { mcp__db__flood: { secrets: 'redact' } } },
     )
     await client.call('db_flood', { kind: 'log', count: 1, note: `token ${secret}` })
@@ -307,7 +307,7 @@ describe('a tool that runs within another', () => {
   it('is the only one that its sub-agent reaches', async () => {
     const { gateway, client } = await openBefore(
       (_, response, { messages }) =>
-        sayCalls(
+        makeCalls(
           response,
           messages.length < 6
             ? [['search', { name: 'delete_repo', arguments: { path: '/home/a' } }]]
