@@ -194,10 +194,12 @@ describe(`${promise('AG-15')} a run`, () => {
     await run.end()
   })
 
-  it('passes on no other token, which may allow more than its profile', async () => {
-    const run = bench().start(['exit=0'], { env: { SALLYPORT_TOKEN: 'of-another-profile' } })
+  it('passes on no other token, which may allow more than its profile, and no key of the gateway', async () => {
+    const secrets = { SALLYPORT_TOKEN: 'of-another-profile', SALLYPORT_MASTER_KEY: '0f'.repeat(32) }
+    const run = bench().start(['exit=0'], { env: secrets })
     expect(await run.end()).toBe(0)
-    expect((await run.seen()).environment).not.toHaveProperty('SALLYPORT_TOKEN')
+    const { environment } = await run.seen()
+    for (const name of Object.keys(secrets)) expect(environment).not.toHaveProperty(name)
   })
 
   it('ends with the exit code of the agent', async () => {

@@ -97,7 +97,8 @@ async function startAgent({ context, run, plan }: Launch, { signals, tokens }: S
   writeRunFiles(run, plan, tokens)
   if (signals.earlySignal) return exitCodeFor(signals.earlySignal)
   // A token of `connect` may allow more than the profile of this run.
-  const environment = { ...withoutTokens(context.environment), ...plan.environment }
+  const { SALLYPORT_MASTER_KEY: _, ...inherited } = withoutTokens(context.environment)
+  const environment = { ...inherited, ...plan.environment }
   const { program, args } = plan
   try {
     return await runAgent({ program, args, environment, cwd: context.cwd, signals })
