@@ -179,6 +179,14 @@ describe(`stored results of a private session (${promise('SEN-23')})`, () => {
     writeFileSync(path, bytes)
   }
 
+  it('need a valid master key: otherwise the gateway does not start, and names the variable without its value', async () => {
+    const args = ['serve', '--home', place.home, '--state', join(folder.path, 'never'), '--port', '0']
+    const refused = await runCommand(args, { env: { SALLYPORT_MASTER_KEY: 'not-a-real-key' } })
+    expect(refused.code).toBe(1)
+    expect(refused.stderr).toContain('The variable SALLYPORT_MASTER_KEY is not a key')
+    expect(refused.stderr).not.toContain('not-a-real-key')
+  })
+
   it('are not stored, and the operator reads why, if the folder for keys is open to others', async () => {
     chmodSync(keys, 0o755)
     await restart()
