@@ -7,7 +7,7 @@ export default defineConfig({
   test: {
     include: isRecording
       ? ['tests/agents/record-handshakes.ts', 'tests/agents/record-hooks.ts']
-      : ['tests/agents/{real-agents,hooks,large-results,planted-servers}.test.ts'],
+      : ['tests/agents/{real-agents,hooks,large-results,planted-servers,private-data}.test.ts'],
     globalSetup: 'tests/leftovers.ts',
     testTimeout: 180_000,
     hookTimeout: 180_000,

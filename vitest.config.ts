@@ -1,7 +1,7 @@
 import { configDefaults, defineConfig } from 'vitest/config'
 
 /** Needs agent CLIs that are too large for every run: `npm run test:agents`. */
-const AGENT_TESTS = 'tests/agents/{real-agents,planted-servers,hooks,large-results}.test.ts'
+const AGENT_TESTS = 'tests/agents/{real-agents,planted-servers,hooks,large-results,private-data}.test.ts'
 
 /** What a run leaves out: `npm test` all that is long, `.ci/run` what installs from the registry, `npm run test:full` nothing. */
 const LEFT_OUT: Readonly<Record<string, readonly string[]>> = {
