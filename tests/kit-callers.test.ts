@@ -126,6 +126,18 @@ describe(`${promise('SEN-19')} a stdio server that a gateway started`, () => {
     expect(textOf(await call(second, 'post', BOB))).toBe('posted')
   })
 
+  test('does not lower a label by a token from before, of another agent, or on another connection', async () => {
+    const client = await startStdio()
+    const older = gateway.token({ label: 'PUBLIC', private: false })
+    await call(client, 'whoami', { label: 'CONFIDENTIAL', private: true })
+    const again = await client.request('tools/call', { name: 'post', arguments: {}, ...withToken(older) })
+    expect(textOf(again)).toContain('was not run')
+    for (const claims of [{}, { agent: 'codex' }, { profile: 'reviewer' }])
+      expect(textOf(await call(client, 'post', claims))).toContain('was not run')
+    expect(textOf(await call(await startStdio(), 'post'))).toContain('was not run')
+    expect(textOf(await call(client, 'post', { session: 'another' }))).toBe('posted')
+  })
+
   test('shares a label with other servers of the same data folder', async () => {
     const [first, second] = await Promise.all([startStdio(), startStdio()])
     await call(first, 'whoami', { label: 'CONFIDENTIAL', private: true })
