@@ -15,8 +15,9 @@ export interface Play {
   /** One for each turn of the model, as in script.ts. */
   readonly script: readonly string[]
   /** The home's config.yaml, given where the scripted model listens. */
-  readonly config: (model: string) => object
-  readonly tools?: object
+  readonly config: (model: string) => object | string
+  /** The entries of tools.yaml, or the whole file. */
+  readonly tools?: object | string
 }
 
 export interface PlayedAgent {
@@ -33,7 +34,9 @@ export async function playAgent(cli: AgentCli, { bin }: InstalledAgent, play: Pl
   const model = await openScriptedModel()
   const gateway = makePlace()
   gateway.writeConfig(play.config(model.url))
-  if (play.tools) writeFileSync(join(gateway.home, 'tools.yaml'), JSON.stringify({ tools: play.tools }))
+  const { tools } = play
+  if (tools)
+    writeFileSync(join(gateway.home, 'tools.yaml'), typeof tools === 'string' ? tools : JSON.stringify({ tools }))
   const place = makeAgentPlace(cli, { model: model.url, servers: {} })
   const run = [process.execPath, MAIN, 'run', cli.id, '--home', gateway.home, '--state', gateway.state]
   const command = [...run, '--', ...cli.headless(play.script.join('\n'))]

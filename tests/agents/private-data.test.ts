@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { parse } from 'yaml'
 import { openModel } from '../../examples/private-data/model.mjs'
 import { openOutside } from '../../examples/private-data/outside.mjs'
 import { promise } from '../promises.ts'
@@ -30,8 +29,8 @@ const SCRIPT = [
 type Outside = Awaited<ReturnType<typeof openOutside>>
 
 /** A file of the example, with the addresses and folders of this run. */
-const readExample = (name: string, values: Readonly<Record<string, string>>) =>
-  parse(readFileSync(join(EXAMPLE, 'home', name), 'utf8').replace(/\$\{(\w+)\}/g, (_, word) => values[word] ?? ''))
+const readExample = (name: string, values: Readonly<Record<string, string>>): string =>
+  readFileSync(join(EXAMPLE, 'home', name), 'utf8').replace(/\$\{(\w+)\}/g, (_, word) => values[word] ?? '')
 
 describe.each(clis)('%s', (id, cli) => {
   let played: PlayedAgent
@@ -51,9 +50,8 @@ describe.each(clis)('%s', (id, cli) => {
     }
     played = await playAgent(cli, installed, {
       script: SCRIPT,
-      // Tests do not enforce rules unless they say so.
-      config: () => ({ governance: { enforce: true }, ...readExample('config.yaml', values) }),
-      tools: readExample('tools.yaml', values).tools,
+      config: () => readExample('config.yaml', values),
+      tools: readExample('tools.yaml', values),
     })
     return () => {
       work.remove()
