@@ -96,6 +96,9 @@ describe(`private data of one server (${promise('SEN-1')}, ${promise('SEN-5')}, 
       const { message } = await ada.request(method, params)
       expect(textOf(message), method).toMatch(/PRIVATE_SESSION|holds private data/)
     }
+    // But what the gateway itself has stored for the session does not.
+    const own = await ada.request('resources/read', { uri: 'sallyport://results/r_missing' })
+    expect(textOf(own.message)).not.toMatch(/PRIVATE_SESSION|holds private data/)
     expect(hasLeft('before-payroll')).toBe(true)
     expect(hasLeft(SALARY)).toBe(false)
     expect(textOf(await read(ada, 'public/menu.txt'))).toContain('soup')

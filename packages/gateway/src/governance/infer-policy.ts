@@ -38,7 +38,7 @@ interface Inferred<Value> {
 /** Infers the policy of an offer that has no entry. Each value is computed only when it is read. */
 export function inferPolicy(offer: InferableOffer, options: InferenceOptions): Inference {
   if (offer.kind === 'question') return inferQuestionPolicy(offer.name)
-  if (offer.kind !== 'tool') return READ_ONLY_POLICY
+  if (offer.kind !== 'tool') return offer.isMcp ? READ_ONLY_POLICY : OWN_READ_ONLY_POLICY
   return new InferredPolicy(offer, options)
 }
 
@@ -78,6 +78,13 @@ const READ_ONLY_POLICY: Inference = {
   category: 'mcp',
   risk: { value: 'low', reason: 'it is only read' },
   permission: { value: ['READ', 'CONNECT'], reason: 'it is only read; it may come from anywhere' },
+}
+
+/** The gateway's own: stored results of the session, for example. */
+const OWN_READ_ONLY_POLICY: Inference = {
+  ...READ_ONLY_POLICY,
+  category: 'built_in',
+  permission: { value: ['READ'], reason: 'it is only read, and it comes from the gateway' },
 }
 
 /** Roots: the names of the folders that a client works in, without their contents. */

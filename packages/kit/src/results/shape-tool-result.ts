@@ -57,7 +57,7 @@ export async function shapeToolResult(result: ToolResult, shaping: ResultShaping
   const { _meta, ...fields } = left === undefined ? rest : left.fields
   return {
     ...fields,
-    content: [...blocks, ...work.links],
+    content: [...blocks, ...work.links.slice(0, preset.fills ? MAX_LINKS : undefined)],
     ...(structuredContent === undefined || isDropped ? {} : { structuredContent }),
     _meta: { ..._meta, [SHAPED_META]: { results: work.facts, ...dropped, ...left?.facts } },
   }
@@ -194,6 +194,11 @@ interface NotSaved {
   readonly reason: string
 }
 
+/** In a budget that is filled, links count, too. The text of each block that is cut names its handle. */
+const MAX_LINKS = 3
+/** About the length of a link to a stored result. */
+const LINK_CHARACTERS = 180
+
 /** How many blocks are shown, from the first on, and the maximum length of each. */
 interface BlockShares {
   readonly shown: number
@@ -229,10 +234,12 @@ function maxBlocksOf({ fills, items, threshold }: Preset): number {
 /** The length to which the first blocks have to be cut, so that they fit together with the note about the others. */
 function levelFor(
   weights: readonly number[],
-  { shown, preset: { threshold } }: { readonly shown: number; readonly preset: Preset },
+  { shown, preset: { threshold, fills } }: { readonly shown: number; readonly preset: Preset },
 ): number {
   const sorted = weights.slice(0, shown).sort((one, other) => one - other)
-  let left = threshold - (shown < weights.length ? Math.min(MIN_BLOCK_CHARACTERS, threshold) : 0)
+  const links = fills ? Math.min(weights.length, MAX_LINKS) * LINK_CHARACTERS : 0
+  const note = shown < weights.length ? MIN_BLOCK_CHARACTERS : 0
+  let left = threshold - Math.min(links + note, threshold / 2)
   for (const [index, weight] of sorted.entries()) {
     const share = Math.floor(left / (sorted.length - index))
     if (weight > share) return share
