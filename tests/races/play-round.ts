@@ -32,6 +32,9 @@ const LEVELS: Readonly<Record<string, Raise['level']>> = {
   sensitive_paths: 'CONFIDENTIAL',
 }
 
+/** What a reading is answered with, and the operator; nothing of an error looks like it. */
+const WORKED = /"read (menu|internal|secret|file|tell)"|arrived {2}at vault|^raised$/
+
 const USERS = ['ada', 'bob']
 const SINKS = ['sink_send', 'sink_ask', 'local_send']
 
@@ -125,7 +128,7 @@ class SessionPlay {
     const { history } = this.#play
     const begunAt = history.now()
     const answer = await call().catch(String)
-    const hasWorked = answer.includes('read ')
+    const hasWorked = WORKED.test(answer)
     history.readings.push({ session: this.#caller.name, what, begunAt, answeredAt: history.now(), hasWorked, answer })
   }
 
@@ -151,7 +154,7 @@ class SessionPlay {
       () => '',
     )
     // An answer that carries the data, or an operator's, says that the label is in force.
-    if (!/read |arrived|raised/.test(answer ?? '')) return
+    if (!WORKED.test(answer ?? '')) return
     raise.acknowledgedAt = history.now()
     this.#play.onRaised?.()
     await this.#play.settle?.()
