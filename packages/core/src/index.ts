@@ -79,6 +79,18 @@ export {
 } from './json/json.ts'
 export { isLoopback } from './loopback.ts'
 export { foldName, hashedNames, mcpName, NameTable, type Naming, plainName, toWireName } from './names.ts'
+export {
+  type ConnectionOpening,
+  type EgressPolicy,
+  type EgressVerdict,
+  judgeAddress,
+  judgeOpening,
+  judgeTarget,
+} from './network/egress-policy.ts'
+export { formatHostAndPort, type HostAndPort, parseHost, parseHostAndPort } from './network/host.ts'
+export { type HostRule, isListed, parseHostRule } from './network/host-rules.ts'
+export { isAddress } from './network/ip-address.ts'
+export { isNetworkMode, isWiderMode, NETWORK_MODES, type NetworkMode, networkModeFor } from './network/network-mode.ts'
 export type { FoundPath } from './paths/found-path.ts'
 export { hideHostPaths } from './paths/host-paths.ts'
 export { findPaths, findUriPaths } from './paths/path-arguments.ts'

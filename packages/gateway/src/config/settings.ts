@@ -1,5 +1,6 @@
 import type {
   ArgumentRules,
+  HostRule,
   IsolationFields,
   Mode,
   Naming,
@@ -253,8 +254,8 @@ export interface LabelSettings {
   readonly untrusted: boolean
   /** What is searched for in results; a hit raises the label. */
   readonly detect: readonly ('secrets' | 'pii')[]
-  /** Hosts that a session may reach with CONFIDENTIAL data: `host`, `host:port`, `*.domain`. */
-  readonly allow: readonly string[]
+  /** Hosts that a session may reach with CONFIDENTIAL data. */
+  readonly allow: readonly HostRule[]
 }
 
 /** How much of a result reaches the context of its caller. */

@@ -1,4 +1,4 @@
-import { SENSITIVITIES } from '@sallyport/core'
+import { type HostRule, parseHostRule, SENSITIVITIES } from '@sallyport/core'
 import { DEFAULT_LABELS } from '../defaults.ts'
 import type { IssueLog } from '../reading/issue-log.ts'
 import type { ConfigNode } from '../reading/normalize.ts'
@@ -30,9 +30,6 @@ export const sandboxSchema = object('a mapping such as {proxied: {allow: ["api.i
 type LabelsSection = ValueOf<typeof labelsSchema>
 type SandboxSection = ValueOf<typeof sandboxSchema>
 
-/** `host`, `host:port` or `*.domain`, as people write them for a proxy. */
-const HOST_RULE = /^(\*\.)?([a-z0-9_-]+(\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])(:\d{1,5})?$/i
-
 interface Sections {
   readonly labels: LabelsSection
   readonly sandbox: SandboxSection
@@ -43,19 +40,23 @@ export function readLabels(
   nodeAt: (...path: string[]) => ConfigNode,
   log: IssueLog,
 ): LabelSettings {
-  const allow = sandbox.proxied?.allow ?? []
-  const node = nodeAt('sandbox', 'proxied', 'allow')
-  for (const [index, rule] of allow.entries())
-    if (!HOST_RULE.test(rule))
-      log.error(
-        node.children.get(index) ?? node,
-        'expected a host, such as "api.internal", "api.internal:443" or "*.corp.example".',
-      )
   const { privateFrom, untrusted, detect } = { ...DEFAULT_LABELS, ...labels }
   if (privateFrom === 'PUBLIC')
     log.error(
       nodeAt('labels', 'privateFrom'),
       'expected INTERNAL, CONFIDENTIAL or SECRET: every session is PUBLIC at first.',
     )
-  return { privateFrom, untrusted, detect, allow }
+  return { privateFrom, untrusted, detect, allow: readHostRules(sandbox, nodeAt('sandbox', 'proxied', 'allow'), log) }
+}
+
+function readHostRules({ proxied }: SandboxSection, node: ConfigNode, log: IssueLog): readonly HostRule[] {
+  return (proxied?.allow ?? []).flatMap((written, index) => {
+    const rule = parseHostRule(written)
+    if (rule !== undefined) return [rule]
+    log.error(
+      node.children.get(index) ?? node,
+      'expected a host, such as "api.internal", "api.internal:443", "*.corp.example" or "10.0.0.7:5432".',
+    )
+    return []
+  })
 }

@@ -1,7 +1,5 @@
+import { isListed, parseHost } from '@sallyport/core'
 import type { LabelSettings, ServerConfig } from '../settings.ts'
-
-/** The ports that a rule without one means. */
-const USUAL_PORTS = ['80', '443']
 
 /** How calls of private sessions reach a server without leaving the network that is meant for private data. */
 export type PrivateRoute = 'isolated-instance' | 'allowed-host'
@@ -32,13 +30,7 @@ function isAllowedHost(server: ServerConfig, { allow }: Pick<LabelSettings, 'all
 function matchesAny(server: ServerConfig, allow: readonly string[]): boolean {
   if (allow.length === 0 || !('url' in server) || !URL.canParse(server.url)) return false
   const { hostname, port, protocol } = new URL(server.url)
-  const actualPort = port === '' ? (protocol === 'https:' ? '443' : '80') : port
-  return allow.some((rule) => matchesHost(rule.toLowerCase(), hostname.toLowerCase(), actualPort))
-}
-
-function matchesHost(rule: string, host: string, port: string): boolean {
-  const written = /:(\d+)$/.exec(rule)
-  const name = written === null ? rule : rule.slice(0, written.index)
-  if (written === null ? !USUAL_PORTS.includes(port) : written[1] !== port) return false
-  return name.startsWith('*.') ? host.endsWith(name.slice(1)) && host.length > name.length - 1 : host === name
+  const host = parseHost(hostname)
+  const usualPort = protocol === 'https:' ? 443 : 80
+  return host !== undefined && isListed(allow, { host, port: port === '' ? usualPort : Number(port) })
 }
