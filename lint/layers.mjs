@@ -21,7 +21,7 @@ const NODE = 'node:*'
  */
 export const LEVELS = [
   ['disk'],
-  ['config', 'store', 'telemetry'],
+  ['config', 'store', 'telemetry', 'sandbox'],
   ['upstream', 'agents', 'sessions', 'governance'],
   ['catalog', 'isolation'],
   ['pipeline'],
@@ -35,6 +35,7 @@ export const LEVELS = [
 const TAKES = {
   config: ['yaml'],
   store: ['@sallyport/kit/labels'],
+  sandbox: doors(`${GATEWAY}/sandbox`, ['egress']),
   telemetry: ['@opentelemetry/*'],
   upstream: ['@sallyport/kit', ...doors(`${GATEWAY}/upstream`, ['stdio', 'http', 'docker', 'processes', 'built-in'])],
   agents: ['jsonc-parser', 'smol-toml', 'yaml', `${GATEWAY}/agents/*/*.ts`],
@@ -120,6 +121,7 @@ export const ROOMS = {
   'packages/web/src': ['*', `${GATEWAY}/serve/api/api.ts`],
 
   ...gatewayRooms(),
+  [`${GATEWAY}/sandbox/egress`]: [NODE, CORE],
   [`${GATEWAY}/upstream/processes`]: [NODE, CORE],
   [`${GATEWAY}/upstream/stdio`]: [NODE, CORE, CONFIG, ...TRANSPORT, ...doors(`${GATEWAY}/upstream`, ['processes'])],
   [`${GATEWAY}/upstream/http`]: [NODE, CORE, CONFIG, ...TRANSPORT, '@sallyport/kit/http-intake'],
