@@ -27,6 +27,11 @@ export const SENSITIVITY_PROMISES = {
     text: 'A refusal names what can be done instead, and each of these ways works',
     state: 'built',
   },
+  'SEN-10': {
+    text: 'What leaves a sandbox goes through a proxy that resolves each name once, contacts only the address it has checked, compares TLS and HTTP with the host it was asked for, cuts open connections when the policy narrows, and reports each decision',
+    state: 'partial',
+    missing: 'the trace of the call in decisions, denials in tool errors, forwards',
+  },
   'SEN-19': {
     text: 'A server with identity: forward that declares it is told with every request who calls, by a short-lived signed token for it alone; a server of the kit verifies it, and without one acts for nobody',
     state: 'partial',

@@ -144,6 +144,7 @@ export class EgressControl {
 
   /** Adds to what a connection has carried, and ends it if that is more than allowed. */
   count(connection: OutgoingConnection, { sent = 0, received = 0 }: { sent?: number; received?: number }): void {
+    if (connection.isClosed) return
     connection.sent += sent
     connection.received += received
     this.#counts.sent += sent

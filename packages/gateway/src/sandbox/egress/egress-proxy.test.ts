@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { existsSync, readdirSync } from 'node:fs'
 import { connect } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { clientHello, ECH, nameEntry, serverNames } from './client-hello.test-kit.ts'
@@ -347,6 +348,40 @@ it('a decision that cannot be recorded lets no byte pass', async () => {
   await expect.poll(() => origin.sockets[0]?.destroyed).toBe(true)
   expect(origin.received()).toBe('')
   expect(proxy.stats).toMatchObject({ open: 0, allowed: 0 })
+})
+
+it.runIf(existsSync('/proc/self/fd'))('no descriptor is left, however connections end', async () => {
+  const openDescriptors = (): number => readdirSync('/proc/self/fd').length
+  const origin = await openOrigin((socket) => {
+    socket.once('data', (chunk) => {
+      const order = chunk.toString()
+      if (order === 'end') socket.end('bye')
+      else if (order === 'reset') socket.resetAndDestroy()
+      else socket.write('stay')
+    })
+  })
+  const address = `127.0.0.1:${origin.port}`
+  const { socketPath, proxy } = await openTestProxy({ policy: policy('FULL', address, '127.0.0.2:1') })
+  const before = openDescriptors()
+  const clients: Client[] = []
+  for (let round = 0; round < 20; round++) {
+    for (const order of ['end', 'reset', 'stay', 'leave', 'leave at once']) {
+      const client = new Client(socketPath).send(connectRequest(address))
+      clients.push(client)
+      if (order !== 'leave at once') await client.receive('\r\n\r\n')
+      client.send(order)
+      if (order.startsWith('leave')) client.socket.destroy()
+    }
+    for (const target of ['127.0.0.2:1', '10.0.0.1:1', 'no', 'x.test:443'])
+      await askOnce(socketPath, connectRequest(target))
+    const request = `GET http://${address}/ HTTP/1.1\r\nHost: ${address}\r\n\r\n`
+    clients.push(new Client(socketPath).send(request).send(request))
+  }
+  expect(proxy.stats.open).toBeGreaterThan(0)
+  proxy.setPolicy(NONE)
+  for (const { socket } of clients) socket.destroy()
+  for (const socket of origin.sockets) socket.destroy()
+  await expect.poll(openDescriptors).toBeLessThanOrEqual(before)
 })
 
 it('closing ends all connections and removes the socket', async () => {

@@ -72,7 +72,7 @@ function carryToClient({ client, upstream, connection, control }: Tunnel): void 
   upstream.pipe(client)
 }
 
-/** Ends the client with its connection: at once if that was cut, else as soon as it has read what there is to read. */
+/** Ends the client with its connection: when that is cut, else as soon as it has read what there is to read. */
 export function endTogether(client: Socket, connection: OutgoingConnection): void {
   client.on('error', () => connection.close())
   client.once('close', () => {
@@ -81,6 +81,7 @@ export function endTogether(client: Socket, connection: OutgoingConnection): voi
   })
   connection.onClose(() => {
     if (connection.cutReason === undefined) client.destroySoon()
-    else client.destroy()
+    // Later, so that a switch of many connections takes no longer than needed: their outer ends are closed already.
+    else setImmediate(() => client.destroy())
   })
 }

@@ -1,0 +1,185 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import {
+  clientHello,
+  ECH,
+  nameEntry,
+  serverNames,
+} from '../../packages/gateway/src/sandbox/egress/client-hello.test-kit.ts'
+import {
+  askOnce,
+  Client,
+  closeAll,
+  connectRequest,
+  openBridge,
+  openTunnel,
+} from '../../packages/gateway/src/sandbox/egress/egress.test-kit.ts'
+import { promise } from '../promises.ts'
+import { canMakeNetworks, EgressWorld, type PolicyText } from './egress-world.ts'
+
+const FULL: PolicyText = { mode: 'FULL', allow: [] }
+const NONE: PolicyText = { mode: 'NONE', allow: [] }
+const ALLOW = ['site.test', '*.sub.test', 'db.test:5432', '10.77.0.2:5432', '[fd99::2]:443']
+const PROXIED: PolicyText = { mode: 'PROXIED', allow: ALLOW }
+
+const NAMES = {
+  'site.test': [['198.51.100.2', '2001:db8:5::2']],
+  'six.test': [['2001:db8:5::2']],
+  'a.sub.test': [['198.51.100.3']],
+  'sub.test': [['198.51.100.3']],
+  'db.test': [['10.77.0.2']],
+  'other.test': [['198.51.100.3']],
+  'inner.test': [['10.77.0.2']],
+  'loop.test': [['127.0.0.1'], ['::1']],
+  'metadata.test': [['169.254.169.254']],
+}
+
+describe.skipIf(!canMakeNetworks())(`the egress proxy between two networks (${promise('SEN-10')})`, () => {
+  let world: EgressWorld
+  beforeAll(async () => {
+    world = await EgressWorld.open()
+  })
+  afterEach(closeAll)
+  afterAll(() => world.close())
+
+  /** Whether a tunnel can be opened, and the address at which it arrived. */
+  async function reach(target: string): Promise<string> {
+    const before = world.arrived.length
+    const client = new Client(world.socketPath).send(connectRequest(target))
+    await client.receive('\r\n\r\n')
+    const status = client.text.slice('HTTP/1.1 '.length, 'HTTP/1.1 '.length + 3)
+    if (status === '200' && target.endsWith(':80')) {
+      client.send(`GET / HTTP/1.1\r\nHost: ${target}\r\n\r\n`)
+      await client.receive(' 200 OK')
+    }
+    if (status === '200') await expect.poll(() => world.arrived.length).toBeGreaterThan(before)
+    client.socket.destroy()
+    return status === '200' ? (world.arrived[before] ?? '') : status
+  }
+
+  // Port 80 of the gateway itself has a listener too: nothing may reach it.
+  it.each<[string, string, string]>([
+    ['198.51.100.2:80', '198.51.100.2 80', '403'],
+    ['198.51.100.2:5432', '198.51.100.2 5432', '403'],
+    ['[2001:db8:5::2]:443', '2001:db8:5::2 443', '403'],
+    ['site.test:80', '198.51.100.2 80', '198.51.100.2 80'],
+    ['site.test:443', '198.51.100.2 443', '198.51.100.2 443'],
+    ['site.test:5432', '198.51.100.2 5432', '403'],
+    ['site.test:53', '198.51.100.2 53', '403'],
+    ['six.test:443', '2001:db8:5::2 443', '403'],
+    ['a.sub.test:443', '198.51.100.3 443', '198.51.100.3 443'],
+    ['sub.test:443', '198.51.100.3 443', '403'],
+    ['other.test:443', '198.51.100.3 443', '403'],
+    ['db.test:5432', '10.77.0.2 5432', '10.77.0.2 5432'],
+    ['10.77.0.2:5432', '10.77.0.2 5432', '10.77.0.2 5432'],
+    ['[fd99::2]:443', 'fd99::2 443', 'fd99::2 443'],
+    ['inner.test:443', '403', '403'],
+    ['10.77.0.2:443', '403', '403'],
+    ['172.20.0.2:443', '403', '403'],
+    ['192.168.77.2:443', '403', '403'],
+    ['0xc0a84d02:443', '403', '403'],
+    ['100.64.0.2:443', '403', '403'],
+    ['198.18.0.2:443', '403', '403'],
+    ['[fd99::2]:5432', '403', '403'],
+    ['[::ffff:198.51.100.2]:443', '403', '403'],
+    ['169.254.169.254:80', '403', '403'],
+    ['168.63.129.16:80', '403', '403'],
+    ['metadata.test:443', '403', '403'],
+    ['127.0.0.1:80', '403', '403'],
+    ['[::1]:80', '403', '403'],
+    ['0.0.0.0:80', '403', '403'],
+    ['loop.test:443', '403', '403'],
+    ['198.51.100.1:443', '403', '403'],
+    ['[2001:db8:5::1]:443', '403', '403'],
+  ])('%s: FULL %s, PROXIED %s, NONE 403', async (target, full, proxied) => {
+    // In FULL too, an address that is not public is reached only if it is listed.
+    await world.openProxy({ policy: { ...PROXIED, mode: 'FULL' }, names: NAMES })
+    expect(await reach(target)).toBe(full)
+    await world.openProxy({ policy: PROXIED, names: NAMES })
+    expect(await reach(target)).toBe(proxied)
+    await world.setPolicy(NONE)
+    const before = world.arrived.length
+    expect(await reach(target)).toBe('403')
+    expect(world.arrived).toHaveLength(before)
+    expect(world.ownMachine).toEqual([])
+  })
+
+  it('curl loads a page with TLS, and none of another host', async () => {
+    await world.openProxy({ policy: PROXIED, names: NAMES })
+    const proxy = `http://127.0.0.1:${await openBridge(world.socketPath)}`
+    const curl = (url: string) => promisify(execFile)('curl', ['-sSk', '--proxy', proxy, url], { env: {} })
+    expect((await curl('https://site.test/')).stdout).toBe('the internet')
+    expect((await curl('http://site.test/')).stdout).toBe('the internet')
+    await expect(curl('https://other.test/')).rejects.toThrow('403')
+    expect(world.arrived.filter((line) => line.includes('198.51.100.3'))).toEqual([])
+  })
+
+  it('a name that changes its address is not followed', async () => {
+    await world.openProxy({
+      policy: { mode: 'PROXIED', allow: ['rebind.test'] },
+      names: { 'rebind.test': [['198.51.100.2'], ['127.0.0.1'], ['169.254.169.254'], ['10.77.0.2', '198.51.100.3']] },
+    })
+    expect(await reach('rebind.test:443')).toBe('198.51.100.2 443')
+    expect(await reach('rebind.test:443')).toBe('403')
+    expect(await reach('rebind.test:443')).toBe('403')
+    expect(await reach('rebind.test:443')).toBe('198.51.100.3 443')
+    expect(world.arrived).toEqual(['198.51.100.2 443', '198.51.100.3 443'])
+    expect(world.ownMachine).toEqual([])
+  })
+
+  it('an address that does not answer is passed over for one that does', async () => {
+    await world.openProxy({ policy: FULL, names: { 'slow.test': [['2001:db8:5::77', '198.51.100.2']] } })
+    expect(await reach('slow.test:443')).toBe('198.51.100.2 443')
+  })
+
+  it('a narrower policy stops a connection that is just being made', async () => {
+    await world.openProxy({ policy: FULL, names: { 'far.test': [['198.51.100.77']] } })
+    const client = new Client(world.socketPath).send(connectRequest('far.test:443'))
+    await expect.poll(async () => (await world.stats()).open).toBe(1)
+    expect(await world.setPolicy(NONE)).toEqual({ cut: 1 })
+    await client.receive('HTTP/1.1 403')
+    expect((await world.stats()).open).toBe(0)
+  })
+
+  it('a narrower policy cuts tunnels that only the wider one let begin in their way', async () => {
+    await world.openProxy({ policy: { ...PROXIED, mode: 'FULL' }, names: NAMES })
+    const right = clientHello(serverNames(nameEntry('a.sub.test')))
+    const wrong = [clientHello(), clientHello(serverNames(nameEntry('a.sub.test')), ECH), Buffer.from('not TLS')]
+    for (const bytes of [right, ...wrong]) (await openTunnel(world.socketPath, 'a.sub.test:443')).send(bytes)
+    await expect.poll(() => world.arrived.filter((line) => line === '198.51.100.3 443').length).toBe(4)
+    await expect
+      .poll(async () => (await world.stats()).sent)
+      .toBe([right, ...wrong].reduce((sum, { length }) => sum + length, 0))
+    expect(await world.setPolicy(PROXIED)).toEqual({ cut: 3 })
+    const reasons = (await world.decisions()).filter(({ ok }) => !ok).map(({ reason }) => reason)
+    expect(reasons).toEqual([
+      'its TLS handshake names no host (no SNI)',
+      'its TLS handshake may hide another host (encrypted ClientHello)',
+      'only TLS may be sent to port 443',
+    ])
+    // And none of these can begin now.
+    for (const bytes of wrong) await (await openTunnel(world.socketPath, 'a.sub.test:443')).send(bytes).closed
+  })
+
+  it('nothing arrives through a tunnel once the policy is NONE', async () => {
+    await world.openProxy({ policy: FULL, names: NAMES })
+    const tunnels = await Promise.all(Array.from({ length: 20 }, () => openTunnel(world.socketPath, 'other.test:5432')))
+    // Each sends all the time, before and after the switch, and knows when it was.
+    let hasSwitched = false
+    const sending = tunnels.map(async ({ socket }) => {
+      socket.setNoDelay()
+      while (!socket.destroyed && socket.writable) {
+        socket.write(hasSwitched ? 'SECRET' : 'public')
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+    })
+    await expect.poll(() => world.arrived.filter((line) => line.includes('public')).length).toBeGreaterThan(20)
+    const { cut } = await world.setPolicy(NONE)
+    hasSwitched = true
+    await Promise.all(sending)
+    expect(cut).toBe(20)
+    expect(await askOnce(world.socketPath, connectRequest('other.test:5432'))).toContain('the network mode is NONE')
+    expect(world.arrived.filter((line) => line.includes('SECRET'))).toEqual([])
+  })
+})
