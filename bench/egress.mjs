@@ -15,12 +15,15 @@ const REQUESTS = 300
 const MEGABYTES = 400
 const PROXY_ROLE = '--proxy'
 
+/** @typedef {import('../packages/core/dist/index.js').EgressPolicy} EgressPolicy */
+
 /** The process of the proxy, which carries nothing else. */
 function runProxy() {
   let proxy
   const actions = {
     async open({ socketPath, port }) {
       await proxy?.close()
+      /** @type {EgressPolicy} */
       const policy = { mode: 'FULL', allow: [parseHostRule(`127.0.0.1:${port}`)] }
       proxy = await openEgressProxy({ socketPath, policy, onDecision() {} })
     },
@@ -39,7 +42,7 @@ function openOrigin(serve) {
     serve(socket)
   })
   server.listen(0, '127.0.0.1')
-  return once(server, 'listening').then(() => server.address().port)
+  return once(server, 'listening').then(() => /** @type {import('node:net').AddressInfo} */ (server.address()).port)
 }
 
 async function openTunnel(socketPath, port) {

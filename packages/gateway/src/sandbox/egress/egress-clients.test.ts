@@ -1,5 +1,5 @@
 import { execFile, spawnSync } from 'node:child_process'
-import { createServer as createWebServer } from 'node:http'
+import { createServer as createWebServer, type RequestListener } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import { promisify } from 'node:util'
 import { EnvHttpProxyAgent, fetch, ProxyAgent } from 'undici'
@@ -19,8 +19,10 @@ interface World extends TestProxy {
 
 /** Two web servers, one of them with TLS, and a proxy that lets nothing but `site.test` through. */
 async function openWorld(): Promise<World> {
-  const answer = (name: string) => (request: { headers: { host?: string } }, response: { end(body: string): void }) =>
-    response.end(`${name} for ${request.headers.host}`)
+  const answer =
+    (name: string): RequestListener =>
+    (request, response) =>
+      response.end(`${name} for ${request.headers.host}`)
   const plain = await listen(createWebServer(answer('plain')))
   const secure = await listen(createTlsServer(makeSelfSigned(), answer('secure')))
   const ports = [plain, secure]

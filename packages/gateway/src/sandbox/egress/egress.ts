@@ -1,3 +1,2 @@
 export type { EgressDecision, EgressStats } from './egress-control.ts'
-export type { EgressLimits } from './egress-limits.ts'
 export { type EgressOptions, type EgressProxy, openEgressProxy } from './egress-proxy.ts'
