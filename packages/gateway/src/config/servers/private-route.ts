@@ -1,4 +1,4 @@
-import { isListed, parseHost } from '@sallyport/core'
+import { type HostRule, isListed, parseHost } from '@sallyport/core'
 import type { LabelSettings, ServerConfig } from '../settings.ts'
 
 /** How calls of private sessions reach a server without leaving the network that is meant for private data. */
@@ -11,7 +11,7 @@ export function findPrivateRoute(server: ServerConfig | undefined, labels: Label
 }
 
 interface KnownHost {
-  readonly allow: readonly string[]
+  readonly allow: readonly HostRule[]
   readonly isAllowed: boolean
 }
 
@@ -27,7 +27,7 @@ function isAllowedHost(server: ServerConfig, { allow }: Pick<LabelSettings, 'all
   return isAllowed
 }
 
-function matchesAny(server: ServerConfig, allow: readonly string[]): boolean {
+function matchesAny(server: ServerConfig, allow: readonly HostRule[]): boolean {
   if (allow.length === 0 || !('url' in server) || !URL.canParse(server.url)) return false
   const { hostname, port, protocol } = new URL(server.url)
   const host = parseHost(hostname)
