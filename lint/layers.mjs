@@ -35,8 +35,8 @@ export const LEVELS = [
 const TAKES = {
   config: ['yaml'],
   store: ['@sallyport/kit/labels'],
-  sandbox: doors(`${GATEWAY}/sandbox`, ['egress']),
   telemetry: ['@opentelemetry/*'],
+  sandbox: [`${GATEWAY}/package-root.ts`, ...doors(`${GATEWAY}/sandbox`, ['egress'])],
   upstream: ['@sallyport/kit', ...doors(`${GATEWAY}/upstream`, ['stdio', 'http', 'docker', 'processes', 'built-in'])],
   agents: ['jsonc-parser', 'smol-toml', 'yaml', `${GATEWAY}/agents/*/*.ts`],
   sessions: ['@sallyport/kit/identity', '@sallyport/kit/keys'],

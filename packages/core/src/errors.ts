@@ -38,6 +38,7 @@ export const ERRORS = {
   PORT_UNAVAILABLE: kind([500, -32603, 1]),
   AGENT_CONFIG_INVALID: kind([500, -32603, 1]),
   AGENT_CONFIG_UNREADABLE: kind([500, -32603, 1]),
+  SANDBOX_UNAVAILABLE: kind([503, -32000, 5], { forModel: true }),
   GATEWAY_UNREACHABLE: kind([503, -32603, 5], { retryable: true }),
   USAGE: kind([400, -32602, 2]),
 

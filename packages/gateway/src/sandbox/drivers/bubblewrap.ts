@@ -1,0 +1,164 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Duplex } from 'node:stream'
+import { quoteForShell, SallyportError } from '@sallyport/core'
+import { findInPath } from '../files/find-in-path.ts'
+import { type Admission, admitProgram } from './admit.ts'
+import { type Bridge, chooseBridge, NODE_PROXY } from './bridge.ts'
+import { buildArguments, HOME, type SandboxUser } from './bubblewrap-arguments.ts'
+import { explainProbe, NOT_INSTALLED, NOT_LINUX } from './bubblewrap-problems.ts'
+import type { PreparedSandbox, ProbeResult, SandboxDriver, SandboxLimits, SandboxParts, SandboxSpec } from './driver.ts'
+import { coverInherited } from './inherited-descriptors.ts'
+
+/** The descriptors of a sandbox besides stdin, stdout and stderr. */
+const PIPES = { options: 3, info: 4, gate: 5 } as const
+const PROBE_TIMEOUT_MS = 30_000
+
+export interface BubblewrapOptions {
+  readonly environment: Readonly<Record<string, string | undefined>>
+  readonly platform?: NodeJS.Platform
+}
+
+/** Isolates programs with bubblewrap: by namespaces of the kernel, which need no privileges. */
+export function createBubblewrapDriver({ environment, platform = process.platform }: BubblewrapOptions): SandboxDriver {
+  const bwrap = platform === 'linux' ? findInPath('bwrap', environment.PATH) : undefined
+  let probed: Promise<ProbeResult> | undefined
+  return {
+    name: 'bubblewrap',
+    probe: () => {
+      if (platform !== 'linux') return Promise.resolve(NOT_LINUX)
+      if (bwrap === undefined) return Promise.resolve(NOT_INSTALLED)
+      probed ??= probe(bwrap)
+      return probed
+    },
+    prepare: (spec, parts) => {
+      if (bwrap !== undefined) return prepare({ bwrap, environment, spec, parts })
+      throw new SallyportError('INTERNAL', 'A sandbox was prepared although bubblewrap is not installed.')
+    },
+  }
+}
+
+interface Preparation extends Pick<BubblewrapOptions, 'environment'> {
+  readonly bwrap: string
+  readonly spec: SandboxSpec
+  readonly parts: SandboxParts
+}
+
+function prepare({ bwrap, environment, spec, parts }: Preparation): PreparedSandbox {
+  const bridge = chooseBridge()
+  const user = chooseUser()
+  const { args, mounts } = buildArguments({ spec, parts, user, tools: [...bridge.tools, NODE_PROXY] })
+  const variables = Object.entries(spec.env).flatMap(([name, value]) => ['--setenv', name, value])
+  const maps = {
+    userMap: `${user.uid} ${process.getuid?.()} 1`,
+    groupMap: `${user.gid} ${process.getgid?.()} 1`,
+  }
+  const admission: Admission = {
+    options: [...args, ...variables],
+    expected: { mounts, ...maps, gate: PIPES.gate },
+    pipes: PIPES,
+  }
+  const script = launchScript(bridge, limitCommand(spec.limits, environment.PATH))
+  return {
+    command: bwrap,
+    args: [
+      ...['--args', `${PIPES.options}`, '--info-fd', `${PIPES.info}`],
+      ...['--', '/bin/sh', '-c', script, 'sallyport', spec.program, ...spec.args],
+    ],
+    env: {},
+    descriptors: coverInherited(['pipe', 'pipe', 'pipe']),
+    admit: (child) => admitProgram(child, admission),
+  }
+}
+
+/** Root becomes an ordinary user inside: programs behave differently for root, and some refuse to run. */
+function chooseUser(): SandboxUser {
+  const [uid = 0, gid = 0] = [process.getuid?.(), process.getgid?.()]
+  return uid === 0 ? { uid: 1000, gid: 1000 } : { uid, gid }
+}
+
+/**
+ * Starts the bridge, waits for the word that the sandbox is as it should be, and becomes the program. The bridge is in
+ * a subshell, so that the program gets no child that it does not know.
+ */
+function launchScript({ command }: Bridge, limits: readonly string[]): string {
+  const { gate } = PIPES
+  return [
+    `( ${command} </dev/null >/dev/null 2>&1 ${gate}<&- & )`,
+    `read -r word <&${gate} || exit 125`,
+    `exec ${gate}<&-`,
+    `exec ${limits.map(quoteForShell).join(' ')} "$@"`,
+  ].join('\n')
+}
+
+/** Limits by the kernel's own means; there are none if util-linux is not installed. */
+function limitCommand({ processes, memory }: SandboxLimits, path: string | undefined): readonly string[] {
+  const prlimit = findInPath('prlimit', path)
+  if (prlimit === undefined || !prlimit.startsWith('/usr/')) return []
+  const limit = (name: string, value: number): string => `--${name}=${value}:${value}`
+  return [
+    prlimit,
+    limit('nproc', Math.min(processes, readHardLimit('Max processes'))),
+    limit('data', Math.min(memory, readHardLimit('Max data size'))),
+    limit('core', 0),
+    '--',
+  ]
+}
+
+/** Nobody without privileges can get above it. */
+function readHardLimit(name: string): number {
+  const line = readFileSync('/proc/self/limits', 'utf8')
+    .split('\n')
+    .find((entry) => entry.startsWith(`${name} `))
+  const hard = line?.slice(name.length).trim().split(/\s+/)[1]
+  return hard === undefined || hard === 'unlimited' ? Number.POSITIVE_INFINITY : Number(hard)
+}
+
+/** Creates a real sandbox, with everything that the others have, for a program that does nothing. */
+async function probe(bwrap: string): Promise<ProbeResult> {
+  const folder = mkdtempSync(join(tmpdir(), 'sallyport-probe-'))
+  try {
+    const egressSocket = join(folder, 'egress.sock')
+    writeFileSync(egressSocket, '')
+    const spec = { ...PROBE_SPEC, program: '/bin/true' }
+    const { args } = buildArguments({ spec, parts: { egressSocket, folder }, user: chooseUser(), tools: [] })
+    const { code, stderr } = await runProbe(bwrap, args)
+    return code === 0 ? { ok: true } : explainProbe(stderr, code)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+const PROBE_SPEC = {
+  args: [],
+  env: {},
+  cwd: HOME,
+  mounts: [],
+  hidden: [],
+  limits: { processes: 16, memory: 1 << 28, temporaryFiles: 1 << 20 },
+}
+
+async function runProbe(bwrap: string, options: readonly string[]) {
+  const child = spawn(bwrap, ['--args', `${PIPES.options}`, '--', '/bin/true'], {
+    stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
+    env: {},
+    timeout: PROBE_TIMEOUT_MS,
+    killSignal: 'SIGKILL',
+  })
+  const [, , errors, input] = child.stdio
+  let stderr = ''
+  errors?.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text
+  })
+  input?.on('error', () => {})
+  ;(input as Duplex).end(options.map((option) => `${option}\0`).join(''))
+  try {
+    const [code] = (await once(child, 'close')) as [number | null]
+    return { code, stderr }
+  } catch (error) {
+    return { code: null, stderr: (error as Error).message }
+  }
+}

@@ -1,0 +1,77 @@
+import type { ChildProcess, StdioOptions } from 'node:child_process'
+
+/** A file or folder of this machine, and where it is in the sandbox. */
+export interface Mount {
+  /** Absolute, without symbolic links. */
+  readonly host: string
+  readonly guest: string
+  readonly access: 'read' | 'write'
+}
+
+export interface SandboxLimits {
+  /** Processes and threads together. */
+  readonly processes: number
+  /** Of the data of one process, in bytes. */
+  readonly memory: number
+  /** Of the files in /tmp, which are in memory, in bytes. */
+  readonly temporaryFiles: number
+}
+
+const GIGABYTE = 1024 ** 3
+
+export const DEFAULT_LIMITS: SandboxLimits = { processes: 1_024, memory: 4 * GIGABYTE, temporaryFiles: GIGABYTE }
+
+/** What runs in a sandbox, and what it can see. */
+export interface SandboxSpec {
+  /** Absolute, inside the sandbox. */
+  readonly program: string
+  readonly args: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+  readonly cwd: string
+  readonly mounts: readonly Mount[]
+  /** Folders inside mounts whose content must not be seen. */
+  readonly hidden: readonly string[]
+  readonly limits: SandboxLimits
+}
+
+/** What every sandbox gets from us. */
+export interface SandboxParts {
+  /** The socket of its egress proxy. */
+  readonly egressSocket: string
+  /** A private folder, for files that the sandbox shows. It may be removed after `admit`. */
+  readonly folder: string
+}
+
+/** A command line that creates a sandbox. The program in it waits until `admit`. */
+export interface PreparedSandbox {
+  readonly command: string
+  readonly args: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+  /** For the descriptors after stderr. */
+  readonly descriptors: Exclude<StdioOptions, string>
+  /**
+   * Checks from outside that the sandbox is what it should be, and only then lets the program start. If it is not,
+   * nothing of it has run, and all of it is killed.
+   */
+  admit(child: ChildProcess): Promise<SandboxedProgram>
+}
+
+export type ProbeResult = { readonly ok: true } | { readonly ok: false; readonly reason: string; readonly fix: string }
+
+/** A way of isolating a program. */
+export interface SandboxDriver {
+  readonly name: string
+  /** Whether it works here. Tried once. */
+  probe(): Promise<ProbeResult>
+  prepare(spec: SandboxSpec, parts: SandboxParts): PreparedSandbox
+}
+
+/** A running program in its sandbox. */
+export interface SandboxedProgram {
+  /** As this machine sees it. */
+  readonly pid: number
+  /** To the program; with `group`, also to what it started, as a terminal does. */
+  signal(signal: NodeJS.Signals, target: 'program' | 'group'): void
+  /** Kills everything inside. Resolves when nothing of it is alive. */
+  stop(): Promise<void>
+}

@@ -1,0 +1,87 @@
+import type { ChildProcess } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type EgressPolicy, type NetworkMode, SallyportError } from '@sallyport/core'
+import type { PreparedSandbox, SandboxDriver, SandboxedProgram, SandboxSpec } from './drivers/driver.ts'
+import { type EgressDecision, type EgressProxy, openEgressProxy } from './egress/egress.ts'
+
+export interface OpenSandboxOptions {
+  readonly driver: SandboxDriver
+  readonly spec: SandboxSpec
+  readonly policy: EgressPolicy
+  readonly onDecision: (decision: EgressDecision) => void
+}
+
+/** Creates the egress proxy of a sandbox and the command line that starts it. Rejects if sandboxes do not work here. */
+export async function openSandbox({ driver, spec, policy, onDecision }: OpenSandboxOptions): Promise<Sandbox> {
+  await requireDriver(driver, policy.mode)
+  const folder = mkdtempSync(join(shortTemporaryFolder(), 'sallyport-sandbox-'))
+  let egress: EgressProxy | undefined
+  try {
+    const egressSocket = join(folder, 'egress.sock')
+    egress = await openEgressProxy({ socketPath: egressSocket, policy, onDecision })
+    const prepared = driver.prepare(spec, { egressSocket, folder })
+    return new Sandbox({ folder, egress, prepared })
+  } catch (error) {
+    await egress?.close()
+    rmSync(folder, { recursive: true, force: true })
+    throw error
+  }
+}
+
+/** Fails if the driver cannot isolate here: nothing ever runs without the sandbox that it asks for. */
+async function requireDriver(driver: SandboxDriver, mode: NetworkMode): Promise<void> {
+  const result = await driver.probe()
+  if (result.ok) return
+  const message = `Programs cannot run in network mode ${mode} here: ${result.reason}.`
+  throw new SallyportError('SANDBOX_UNAVAILABLE', message, { hint: result.fix })
+}
+
+/** The path of a socket has at most 107 bytes. */
+function shortTemporaryFolder(): string {
+  return Buffer.byteLength(tmpdir()) > 60 ? '/tmp' : tmpdir()
+}
+
+interface SandboxState {
+  readonly folder: string
+  readonly egress: EgressProxy
+  readonly prepared: PreparedSandbox
+}
+
+/** A sandbox: what starts it, and its only way out. */
+export class Sandbox {
+  readonly #state: SandboxState
+
+  constructor(state: SandboxState) {
+    this.#state = state
+  }
+
+  /** Start it with these, with any stdin, stdout and stderr, and in a process group of its own. */
+  get launch(): Pick<PreparedSandbox, 'command' | 'args' | 'env' | 'descriptors'> {
+    return this.#state.prepared
+  }
+
+  /** The program starts only if the sandbox is what it should be. */
+  async admit(child: ChildProcess): Promise<SandboxedProgram> {
+    const program = await this.#state.prepared.admit(child)
+    // The sandbox holds the files now, so a killed gateway leaves none behind.
+    this.#removeFolder()
+    return program
+  }
+
+  /** Applies from now on, also to open connections. */
+  setPolicy(policy: EgressPolicy): { readonly cut: number } {
+    return this.#state.egress.setPolicy(policy)
+  }
+
+  /** Nothing leaves any more. The program must have been stopped before. */
+  async close(): Promise<void> {
+    await this.#state.egress.close()
+    this.#removeFolder()
+  }
+
+  #removeFolder(): void {
+    rmSync(this.#state.folder, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,8 @@
+export { createBubblewrapDriver } from './drivers/bubblewrap.ts'
+export { DEFAULT_LIMITS, type SandboxedProgram } from './drivers/driver.ts'
+export type { EgressDecision } from './egress/egress.ts'
+export { parseMount, parseWorkspace } from './files/parse-mount.ts'
+export { planProgram } from './files/plan-program.ts'
+export { createProtection } from './files/protected-folders.ts'
+export { openSandbox, type Sandbox } from './open-sandbox.ts'
+export { buildSandboxEnvironment } from './sandbox-environment.ts'
