@@ -129,7 +129,7 @@ describe('the pages', () => {
   it('show the commands that the program has', async () => {
     const { COMMAND_NAMES } = await import('../packages/gateway/src/cli/application.ts')
     const rows = rowsOf('README.md').map(([cell = '']) => cell)
-    const shown = rows.flatMap((cell) => [...cell.matchAll(/`([a-z]+)`/g)].map(([, name]) => name))
+    const shown = rows.flatMap((cell) => [...cell.matchAll(/`([a-z-]+)`/g)].map(([, name]) => name))
     expect(shown.sort()).toEqual([...COMMAND_NAMES].sort())
   })
 })

@@ -16,6 +16,7 @@ type Target = Command<CliContext> | RouteMap<CliContext>
 const LOADERS: Readonly<Record<string, () => Promise<Target>>> = {
   serve: async () => (await import('./serve/serve-command.ts')).serveCommand,
   run: async () => (await import('./commands/run.ts')).runCommand,
+  'run-sandboxed': async () => (await import('./commands/run-sandboxed.ts')).runSandboxedCommand,
   connect: async () => (await import('./commands/connect.ts')).connectCommand,
   hook: async () => (await import('./commands/hook.ts')).hookCommands,
   servers: async () => (await import('./commands/servers.ts')).serversCommand,
