@@ -56,6 +56,30 @@ export const SENSITIVITY_PROMISES = {
     missing:
       'files that the handlers of a server of the kit write into their workspace, which programs may open by their path; purging what a server of the kit has stored',
   },
+  'SEN-11': {
+    text: 'Drivers isolate a program behind one small interface; bubblewrap is one of them, for root and for ordinary users',
+    state: 'partial',
+    missing: 'docker, podman, and the choice in config.yaml: servers behind the gateway have no sandbox yet',
+  },
+  'SEN-12': {
+    text: 'A sandbox is checked from outside before anything runs in it, and nothing runs where sandboxes do not work: the message quotes what was tried, and says what helps',
+    state: 'partial',
+    missing: 'servers behind the gateway',
+  },
+  'SEN-13': {
+    text: 'Inside, the system is read-only, /tmp is private, the workspace is at /workspace, further files are named, the environment is empty, no descriptor is inherited, and memory and processes are limited',
+    state: 'partial',
+    missing: 'a limit on the processes of a sandbox that root started',
+  },
+  'SEN-14': {
+    text: 'Stopping a sandbox resolves when nothing inside is alive; nothing survives the death of its parent',
+    state: 'partial',
+    missing: 'containers, and the sweep at the next start',
+  },
+  'SEN-18': {
+    text: 'run-sandboxed runs any program in a network mode, with its own streams, signals and exit code',
+    state: 'built',
+  },
   'SEN-15': {
     text: 'A server with url_isolated has two instances, both connected from the start; calls of sessions with private data go to the isolated one only, and differences of their tools are reported',
     state: 'built',
