@@ -142,6 +142,17 @@ describe.skipIf(!canMakeNetworks())(`the egress proxy between two networks (${pr
     expect((await world.stats()).open).toBe(0)
   })
 
+  it('a narrower policy stops a connection that would reach an address which is no longer listed', async () => {
+    const allow = ['far.test:5432', '10.77.0.2:5432']
+    const names = { 'far.test': [['198.51.100.77', '10.77.0.2']] }
+    await world.openProxy({ policy: { mode: 'PROXIED', allow }, names })
+    const client = new Client(world.socketPath).send(connectRequest('far.test:5432'))
+    await expect.poll(async () => (await world.stats()).open).toBe(1)
+    expect(await world.setPolicy({ mode: 'PROXIED', allow: ['far.test:5432'] })).toEqual({ cut: 1 })
+    await client.closed
+    expect((await world.decisions()).at(-1)).toMatchObject({ ok: false, reason: 'its address is not public (private)' })
+  })
+
   it('a narrower policy cuts tunnels that only the wider one let begin in their way', async () => {
     await world.openProxy({ policy: { ...PROXIED, mode: 'FULL' }, names: NAMES })
     const right = clientHello(serverNames(nameEntry('a.sub.test')))

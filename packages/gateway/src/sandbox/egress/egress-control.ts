@@ -118,19 +118,20 @@ export class EgressControl {
     const [first] = judged
     if (addresses.length === 0 && first !== undefined)
       return this.#fail(connection, { status: 403, reason: first.verdict.reason }, first.host)
+    connection.addresses = addresses
     const dialled = await dial({ addresses, port: target.port, timeoutMs: this.limits.connectMs, connection })
     if (dialled === undefined && !connection.isClosed)
       return this.#fail(connection, { status: 502, reason: 'none of its addresses answers' }, addresses[0])
     if (dialled === undefined) return closedMeanwhile(connection)
     const { socket, address } = dialled
-    // The policy may have changed since the address was checked.
-    const verdict = this.#judgeAddress(address, target.port, own)
-    if (connection.isClosed || !verdict.ok) socket.destroy()
-    if (connection.isClosed) return closedMeanwhile(connection)
-    if (!verdict.ok) return this.#fail(connection, { status: 403, reason: verdict.reason }, address)
+    if (connection.isClosed) {
+      socket.destroy()
+      return closedMeanwhile(connection)
+    }
     connection.attach(socket, address)
     socket.setTimeout(this.limits.idleMs, () => connection.close())
-    if (!this.#reportOpen(connection)) return this.#fail(connection, { status: 503, reason: 'it cannot be recorded' })
+    if (!this.#reportOpen(connection, address))
+      return this.#fail(connection, { status: 503, reason: 'it cannot be recorded' })
     return socket
   }
 
@@ -170,13 +171,15 @@ export class EgressControl {
     for (const connection of this.#connections) connection.cut('the sandbox was stopped')
   }
 
-  #judgeAll(connection: OutgoingConnection, own: () => ReadonlySet<string>): EgressVerdict {
-    const { target, address, opening } = connection
+  /** Decides anew about all that is known of a connection: what it was let do so far, it may do only if it still may. */
+  #judgeAll({ target, addresses, opening }: OutgoingConnection, own: () => ReadonlySet<string>): EgressVerdict {
     const byTarget = judgeTarget(this.#policy, target)
-    if (!byTarget.ok || address === undefined) return byTarget
-    const byAddress = this.#judgeAddress(address, target.port, own())
-    if (!byAddress.ok || opening === undefined) return byAddress
-    return judgeOpening(this.#policy, target, opening)
+    if (!byTarget.ok) return byTarget
+    for (const address of addresses) {
+      const byAddress = this.#judgeAddress(address, target.port, own())
+      if (!byAddress.ok) return byAddress
+    }
+    return opening === undefined ? byTarget : judgeOpening(this.#policy, target, opening)
   }
 
   #judgeAddress(host: string, port: number, own: ReadonlySet<string>): EgressVerdict {
@@ -200,7 +203,7 @@ export class EgressControl {
     }
   }
 
-  #reportOpen({ target, address = '' }: OutgoingConnection): boolean {
+  #reportOpen({ target }: OutgoingConnection, address: string): boolean {
     const { reason } = judgeTarget(this.#policy, target)
     const isRecorded = this.#report(target, { ok: true, reason, address })
     if (isRecorded) this.#counts.allowed++
@@ -212,8 +215,9 @@ export class EgressControl {
     return this.refuse(connection.target, refusal, address)
   }
 
-  #reportCut({ target, address, cutReason = '', sent, received }: OutgoingConnection): void {
+  #reportCut({ target, isConnected, addresses, cutReason = '', sent, received }: OutgoingConnection): void {
     this.#counts.cut++
+    const [address] = isConnected ? addresses : []
     const bytes = { sent, received }
     this.#report(target, { ok: false, reason: cutReason, bytes, ...(address === undefined ? {} : { address }) })
   }

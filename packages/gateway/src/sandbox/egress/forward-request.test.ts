@@ -173,6 +173,7 @@ describe('what could be read in two ways is refused', () => {
     ['a Host header of another host', 'GET http://HOST/ HTTP/1.1\r\nHost: evil.test\r\n\r\n', 403],
     ['a Host header with another port', 'GET http://HOST/ HTTP/1.1\r\nHost: site.test:1\r\n\r\n', 403],
     ['two Host headers', 'GET http://HOST/ HTTP/1.1\r\nHost: HOST\r\nHost: evil.test\r\n\r\n', 403],
+    ['the same Host header twice', 'GET http://HOST/ HTTP/1.1\r\nHost: HOST\r\nHost: HOST\r\n\r\n', 403],
     ['a Host header that is not valid', 'GET http://HOST/ HTTP/1.1\r\nHost: HOST, evil.test\r\n\r\n', 403],
     ['no Host header', 'GET http://HOST/ HTTP/1.1\r\n\r\n', 400],
     [

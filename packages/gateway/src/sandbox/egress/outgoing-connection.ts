@@ -4,8 +4,8 @@ import type { ConnectionOpening, HostAndPort } from '@sallyport/core'
 /** One connection outward, from the request for it until it is closed. */
 export class OutgoingConnection {
   readonly target: HostAndPort
-  /** The address that it leads to, once connected. */
-  address: string | undefined
+  /** The checked addresses that may be contacted for it; once connected, the one that it leads to. */
+  addresses: readonly string[] = []
   /** What the client began with, once judged. */
   opening: ConnectionOpening | undefined
   sent = 0
@@ -20,6 +20,10 @@ export class OutgoingConnection {
     this.target = target
   }
 
+  get isConnected(): boolean {
+    return this.#upstream !== undefined
+  }
+
   get isClosed(): boolean {
     return this.#isClosed
   }
@@ -31,7 +35,7 @@ export class OutgoingConnection {
   }
 
   attach(upstream: Socket, address: string): void {
-    this.address = address
+    this.addresses = [address]
     this.#upstream = upstream
     upstream.on('error', () => this.close())
     upstream.once('close', () => this.close())
