@@ -24,7 +24,11 @@ const SUBJECT: ApprovalSubject = {
   rule: undefined,
 }
 
-async function open(answer: (response: ServerResponse, tries: number, body: string) => void) {
+async function open(
+  answer: (response: ServerResponse, tries: number, body: string) => void,
+  /** 0.0.0.0 is this machine, too, but not by its name. */
+  { host = '127.0.0.1', changes = {} }: { host?: string; changes?: Partial<ApprovalSubject> } = {},
+) {
   const bodies: string[] = []
   const server = createServer(async (request, response) => {
     let body = ''
@@ -43,7 +47,7 @@ async function open(answer: (response: ServerResponse, tries: number, body: stri
   })
   const warnings: string[] = []
   let warned = (): void => {}
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  const url = `http://${host}:${(server.address() as AddressInfo).port}/`
   const hook = new ApprovalHook({
     approvals,
     settings: () => ({ url, secret: SECRET }),
@@ -63,8 +67,8 @@ async function open(answer: (response: ServerResponse, tries: number, body: stri
   const untilWarned = new Promise<void>((resolve) => {
     warned = resolve
   })
-  const ask = () => approvals.request(SUBJECT, { cancellation: new Cancellation() })
-  return { approvals, bodies, warnings, untilWarned, ask }
+  const ask = () => approvals.request({ ...SUBJECT, ...changes }, { cancellation: new Cancellation() })
+  return { approvals, bodies, warnings, untilWarned, ask, hook }
 }
 
 function approve(response: ServerResponse, body: string): void {
@@ -98,6 +102,29 @@ describe('a web hook for approvals', () => {
     await ask()
     expect(bodies[0]).toContain('my key is')
     expect(bodies[0]).not.toContain(KEY)
+  })
+
+  it('gets what a call of a private session contains only on the same machine, and can approve it only there', async () => {
+    const changes = { isForPrivateData: true, method: 'resources/read', tool: 'web://x/salary-5200' } as const
+    const told = { ...changes, arguments: { uri: 'web://x/salary-5200' }, reason: 'web://x/salary-5200 reaches out' }
+    const near = await open((response, _, body) => approve(response, body), { changes: told })
+    expect(await near.ask()).toMatchObject({ scope: 'once', via: 'hook' })
+    expect(near.bodies[0]).toContain('salary-5200')
+
+    const far = await open((response, _, body) => approve(response, body), { host: '0.0.0.0', changes: told })
+    const outcome = far.ask()
+    await far.untilWarned
+    expect(far.warnings[0]).toContain('it can only deny it')
+    expect(far.bodies[0]).not.toContain('salary-5200')
+    const { id } = JSON.parse(far.bodies[0] ?? '')
+    expect(far.bodies[0]).toContain(`sallyport approvals show ${id}`)
+    const later = (answer: string) => {
+      const body = Buffer.from(JSON.stringify({ id, answer, by: 'bot' }))
+      return far.hook.acceptAnswer(id, { body, headers: signatureHeaders(body, { secret: SECRET, now: Date.now() }) })
+    }
+    await expect(later('once')).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    await later('deny')
+    expect(await outcome).toMatchObject({ code: 'APPROVAL_DENIED' })
   })
 
   it('that gives two answers in one body is ignored', async () => {

@@ -1,10 +1,18 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { type Agent, Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
-import { cutText, hasDuplicateKey, isJsonObject, messageOf, SallyportError, toVisibleText } from '@sallyport/core'
+import {
+  cutText,
+  hasDuplicateKey,
+  isJsonObject,
+  isLoopback,
+  messageOf,
+  SallyportError,
+  toVisibleText,
+} from '@sallyport/core'
 import type { GovernanceSettings } from '../config/config.ts'
 import type { ApprovalAnswer, EffectiveAnswer, PendingApproval } from './approval.ts'
-import { toApprovalView } from './approval-view.ts'
+import { type ApprovalView, toApprovalView } from './approval-view.ts'
 import type { Approvals } from './approvals.ts'
 
 interface HookRequest {
@@ -86,7 +94,7 @@ async function readReply(response: IncomingMessage): Promise<HookReply> {
 type HookSettings = NonNullable<GovernanceSettings['approvalHook']>
 
 export interface ApprovalHookOptions {
-  readonly approvals: Pick<Approvals, 'answer' | 'onChange'>
+  readonly approvals: Pick<Approvals, 'answer' | 'onChange' | 'pending'>
   /** Called for each request; `undefined` if no hook is configured. */
   readonly settings: () => HookSettings | undefined
   /** Where an answer can be sent later; `undefined` while no port is open. */
@@ -127,7 +135,23 @@ export class ApprovalHook {
       throw new SallyportError('UNAUTHENTICATED', 'The signature does not match, or is too old.', {
         hint: 'Sign "<timestamp>.<body>" with the secret of governance.approval_hook; docs/approvals.md shows how.',
       })
-    return this.#options.approvals.answer(id, readHookAnswer(signed.body, id))
+    return this.#answer(id, signed.body, settings)
+  }
+
+  /** Nobody can approve what was not sent. */
+  #answer(id: string, body: Buffer, { url }: HookSettings): Promise<EffectiveAnswer> {
+    const { approvals } = this.#options
+    const answer = readHookAnswer(body, id)
+    const isPrivate = approvals.pending.find((one) => one.id === id)?.isForPrivateData
+    if (answer.answer !== 'deny' && isPrivate && !isOnThisMachine(url))
+      throw new SallyportError(
+        'FORBIDDEN',
+        'The web hook was not sent what this call contains, so it can only deny it.',
+        {
+          hint: `Read and approve it on this machine: sallyport approvals approve ${id}`,
+        },
+      )
+    return approvals.answer(id, answer)
   }
 
   close(): void {
@@ -154,7 +178,8 @@ export class ApprovalHook {
   async #send(approval: PendingApproval, { url, secret }: HookSettings, signal: AbortSignal): Promise<HookReply> {
     const { answerUrl, now, pauses = RETRY_DELAYS_MS } = this.#options
     const answer_url = answerUrl(approval.id)
-    const body = Buffer.from(JSON.stringify({ ...toApprovalView(approval), ...(answer_url && { answer_url }) }))
+    const view = approval.isForPrivateData && !isOnThisMachine(url) ? toNotice(approval) : toApprovalView(approval)
+    const body = Buffer.from(JSON.stringify({ ...view, ...(answer_url && { answer_url }) }))
     for (let tries = 0; ; tries++) {
       const post = { url, body, signal, headers: signatureHeaders(body, { secret, now: now() }) }
       const reply = await this.#poster.post(post).catch(asError)
@@ -167,10 +192,10 @@ export class ApprovalHook {
   }
 
   /** Applies an answer that is already in the reply. */
-  async #applyReply(approval: PendingApproval, reply: HookReply, { secret }: HookSettings): Promise<void> {
-    if (!isSigned(reply, { secret, now: this.#options.now() }))
+  async #applyReply(approval: PendingApproval, reply: HookReply, settings: HookSettings): Promise<void> {
+    if (!isSigned(reply, { secret: settings.secret, now: this.#options.now() }))
       throw new Error('its answer has no valid signature and was ignored')
-    await this.#options.approvals.answer(approval.id, readHookAnswer(reply.body, approval.id))
+    await this.#answer(approval.id, reply.body, settings)
   }
 
   #warn(problem: string): void {
@@ -180,6 +205,18 @@ export class ApprovalHook {
       `The web hook for approvals does not work: ${problem}. Calls can be approved in other ways.`,
     )
   }
+}
+
+const isOnThisMachine = (url: string): boolean => isLoopback(new URL(url).hostname.replace(/^\[|\]$/g, ''))
+
+/**
+ * A request of a session with private data, for somebody elsewhere. Its arguments would leave unread with it, and the
+ * URI of a resource is in its name and its reason.
+ */
+function toNotice(approval: PendingApproval): Omit<ApprovalView, 'arguments' | 'tool'> {
+  const { arguments: _arguments, tool: _tool, ...facts } = toApprovalView(approval)
+  const reason = `Private data may leave with this call. What it contains is shown on the machine of the gateway only: sallyport approvals show ${approval.id}`
+  return { ...facts, reason }
 }
 
 /** Many receivers only acknowledge a delivery with some body, which is not an answer. */

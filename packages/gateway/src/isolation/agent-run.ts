@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import {
+  canonicalJson,
   cutText,
   estimateTokens,
   findJsonValue,
@@ -160,7 +161,8 @@ export class AgentRun {
     if (value === undefined) return 'Expected a value, and this result is none. Give the value itself.'
     const problem = await parts.findValueProblem(returns, value)
     if (problem !== undefined) return problem
-    return { kind: 'text', text: JSON.stringify(value), isError: false, writtenBy: authorOf(given) }
+    // In one order of members: another order would be one more value.
+    return { kind: 'text', text: canonicalJson(value), isError: false, writtenBy: authorOf(given) }
   }
 }
 

@@ -13,6 +13,7 @@ describe('values that cannot carry a text', () => {
     ['a number', 1, { type: 'number', minimum: 0 }],
     ['a choice', 1, { enum: ['above', 'below'] }],
     ['an object of them', 2, object({ above: { type: 'boolean' }, level: { enum: ['a', 'b'] } })],
+    ['nothing but success', 1, object({})],
     ['a short list', 20, { type: 'array', items: { type: 'integer' }, maxItems: 20 }],
   ])('are narrow, and counted: %s', (_, count, schema) => {
     expect(countNarrowValues(plan(schema))).toBe(count)
@@ -29,6 +30,7 @@ describe('values that cannot carry a text', () => {
     ['an object with a text deep in it', object({ a: object({ b: { type: 'string' } }) })],
     ['names of members', { type: 'object', properties: {}, additionalProperties: { type: 'boolean' } }],
     ['a list without an end', { type: 'array', items: { type: 'boolean' } }],
+    ['a list of less than nothing', { type: 'array', items: { type: 'string' }, maxItems: -1 }],
     ['a long list', { type: 'array', items: { type: 'boolean' }, maxItems: 21 }],
     [
       'a list of lists',

@@ -36,7 +36,8 @@ const HARMLESS = new Set(
  */
 export function countNarrowValues(plan: IsolationPlan | undefined): number | undefined {
   if (plan?.returns === undefined) return undefined
-  const count = countValues(plan.returns, 0)
+  // Even a schema without values says that the reading succeeded.
+  const count = Math.max(1, countValues(plan.returns, 0))
   return count <= MAX_VALUES ? count : undefined
 }
 
@@ -62,7 +63,7 @@ function countValues(schema: Json | undefined, depth: number): number {
 }
 
 const countItems = ({ items, maxItems }: JsonObject, depth: number): number =>
-  typeof maxItems === 'number' ? maxItems * countValues(items, depth + 1) : Number.POSITIVE_INFINITY
+  typeof maxItems === 'number' && maxItems >= 0 ? maxItems * countValues(items, depth + 1) : Number.POSITIVE_INFINITY
 
 function countProperties({ properties, additionalProperties }: JsonObject, depth: number): number {
   if (additionalProperties !== false || !isJsonObject(properties)) return Number.POSITIVE_INFINITY

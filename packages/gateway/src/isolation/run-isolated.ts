@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the hint shows a reference.
 
-import { cutText, isJsonObject, type Json, type JsonObject, SallyportError } from '@sallyport/core'
+import { canonicalJson, cutText, isJsonObject, type Json, type JsonObject, SallyportError } from '@sallyport/core'
 import { AgentRun, delimit, fitToTokens } from './agent-run.ts'
 import type { IsolatedCall, IsolatedOutcome, IsolatedReply } from './isolated-call.ts'
 import type { ExecutorDefinition } from './mcp-executor.ts'
@@ -111,7 +111,7 @@ async function valueReply(
   const problem = await findValueProblem(returns, value)
   // The problem may quote the value, which must not be returned.
   if (problem !== undefined) return malformed('its value does not match the schema of `returns`')
-  return { kind: 'text', text: JSON.stringify(value), isError: false, writtenBy: 'model' }
+  return { kind: 'text', text: canonicalJson(value), isError: false, writtenBy: 'model' }
 }
 
 /** Keeps only quotes that are in the result, so that a model cannot invent them. */

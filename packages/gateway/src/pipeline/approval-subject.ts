@@ -1,4 +1,4 @@
-import type { JsonObject } from '@sallyport/core'
+import { type JsonObject, redactJson } from '@sallyport/core'
 import { type ApprovalSubject, pinOf } from '../governance/governance.ts'
 import type { Client } from '../upstream/upstream.ts'
 import type { Call } from './call.ts'
@@ -45,15 +45,16 @@ export function privateCallSubject(judged: JudgedCall): ApprovalSubject {
 
 /**
  * The call with nothing but what a person is shown: whatever its client has put into `_meta`, beside the arguments, into
- * headers or into its own name would leave unread.
+ * headers or into its own name would leave unread. Keys and tokens are not shown, so they are not sent either, although
+ * the entry of the tool may allow them: anything can be written in the form of one.
  */
 export function withoutUnshown(asked: Call): Call {
   const { client, params } = asked
   const { name, arguments: args } = params
-  const own = { ...(name !== undefined && { name }), ...(args !== undefined && { arguments: args }) }
+  const own = { ...(name !== undefined && { name }), ...(args !== undefined && { arguments: redactJson(args) }) }
   return {
     ...asked,
-    params: isToolCall(asked) ? own : withoutMeta(params),
+    params: isToolCall(asked) ? own : (redactJson(withoutMeta(params)) as JsonObject),
     ...{ headers: undefined, trace: undefined, span: undefined, client: client && withoutName(client) },
   }
 }

@@ -270,6 +270,19 @@ describe(`the ways out of a refusal (${promise('SEN-6')})`, () => {
     expect(JSON.stringify(requests.at(-1))).not.toContain(text)
   })
 
+  it('let no key or token pass, which the person was not shown, even if the entry allows them', async () => {
+    const key = `AKIA${'IOSFODNN7EXAMPLF'}`
+    const allowing = entry('web/post', { permission: ['CONNECT'], requiresApproval: false, secrets: 'allow' })
+    const { codeOf, approvals, requests } = open({ entries: [allowing, sensitive('CONFIDENTIAL')] })
+    const call = { params: { name: 'post', arguments: { text: `the key is ${key}` } } as JsonObject }
+    await codeOf('hr_salaries')
+    expect(await codeOf('web_post', call)).toBe('PRIVATE_SESSION')
+    await approvals.answer('a1', { by: 'ann', via: 'cli', answer: 'once' })
+    expect(await codeOf('web_post', call)).toBe('sent')
+    expect(JSON.stringify(requests.at(-1)?.params)).toContain('the key is ')
+    expect(JSON.stringify(requests.at(-1)?.params)).not.toContain(key)
+  })
+
   it('are of one method: what is sent about a task of the tool needs an approval of its own', async () => {
     const { codeOf, approvals } = open()
     const asked = { params: { name: 'post' } as JsonObject }

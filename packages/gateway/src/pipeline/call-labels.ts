@@ -118,6 +118,11 @@ export class CallLabels {
     return labels.createChild(holder, call.principal, call.id)
   }
 
+  /** Whether the sub-agent of this call took the label, but by the current rules more than narrow values would come back. */
+  hasLostNarrowRules({ holder, rules }: CallContext, session: LabelHolder): boolean {
+    return holder !== session && countNarrowValues(rules.shaping.plan) === undefined
+  }
+
   #findRaise({ call, rules }: CallContext): LabelRaise | undefined {
     const found = rules.findSensitivity(call)
     const { server } = call.offer

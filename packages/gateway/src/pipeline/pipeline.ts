@@ -357,8 +357,10 @@ export class Pipeline {
   }
 
   #shape(run: Run, answer: Answer): Answer | Promise<Answer> {
+    const { current } = run.permit
+    if (this.#labels.hasLostNarrowRules(current.context, run.holder)) return withholdResult(ISOLATION_CHANGED)
     return (
-      this.#shaper.shape(run.asked, run.permit.current, answer)?.then((shaped) => {
+      this.#shaper.shape(run.asked, current, answer)?.then((shaped) => {
         run.returned = shaped.facts
         if (shaped.facts !== undefined) run.watch?.returned(shaped.facts)
         return shaped.answer
@@ -413,6 +415,9 @@ const toError = (work: Promise<void>): Promise<SallyportError | undefined> =>
 /** Withholds the result if the token was revoked or has expired. A failure passes: it contains no result. */
 const withholdIfTokenEnded = ({ hasValidToken }: CallPermit, answer: Answer): Answer =>
   answer.kind === 'failure' || hasValidToken ? answer : withholdResult('its token was revoked, or expired, meanwhile.')
+
+const ISOLATION_CHANGED =
+  'its rules of isolation changed meanwhile, and the session does not have the label of its data.'
 
 const withholdUnrecorded = (unrecorded: SallyportError): Answer =>
   withholdResult(`its end could not be recorded: ${unrecorded.message}`, unrecorded)

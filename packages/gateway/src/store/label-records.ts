@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { isSensitivity, type Sensitivity } from '@sallyport/core'
+import { isSensitivity, messageOf, SallyportError, type Sensitivity } from '@sallyport/core'
 import { type LabelStore, openLabelStore } from '@sallyport/kit/labels'
 import type { LabelRecords, SessionOwner, SessionRecord } from './records.ts'
 import type { Sqlite } from './sqlite.ts'
@@ -15,12 +15,27 @@ export function openLabelRecords(
 ): LabelRecords {
   const folder = join(state, 'session-labels')
   const labels = openLabelStore(folder, { onProblem })
+  const fail = createFailure(onProblem)
   const sessions = database === undefined ? NO_SESSIONS : createSessionTable(database)
   return {
     ...sessions,
     load: (owner) => labels.read(toLabelOwner(owner)),
-    raise: (owner, { name, sensitivity }) => raise(labels, owner, { name, sensitivity }),
-    settle: (owner) => labels.settle(toLabelOwner(owner)),
+    raise: (owner, { name, sensitivity }) => raise(labels, owner, { name, sensitivity }).catch(fail),
+    settle: (owner) => labels.settle(toLabelOwner(owner)).catch(fail),
+  }
+}
+
+/** The reason names a folder, which is for operators: the error may reach an agent. */
+function createFailure(onProblem: (text: string) => void): (cause: unknown) => never {
+  let reported: string | undefined
+  return (cause) => {
+    const problem = messageOf(cause)
+    if (problem !== reported) onProblem(problem)
+    reported = problem
+    throw new SallyportError('STATE_UNUSABLE', 'The label of the session could not be stored.', {
+      hint: 'No result of the session is released until that works: the log of the gateway says why it does not.',
+      cause,
+    })
   }
 }
 
