@@ -36,6 +36,15 @@ it.each([
   ['a refused call', [attempt('m', 11, REFUSED)], [], {}],
   ['an approved call', [attempt('m', 11, REFUSED), attempt('m', 20)], [[20, 'sink']], { approvals: 1 }],
   ['a call to the isolated instance', [attempt('m', 20, { to: 'pair' })], [[20, 'isolated']], {}],
+  [
+    'a subscription that is repeated',
+    [attempt('m', 1, { way: 'subscribe' })],
+    [
+      [2, 'sink'],
+      [19, 'sink'],
+    ],
+    {},
+  ],
   ['a call of a session that is not private', [attempt('m', 20, { session: 'bob/1' })], [[20, 'sink']], {}],
 ] as const)('finds nothing wrong with %s', (_, attempts, arrivals, more) => {
   expect(check(attempts, arrivals, more)).toEqual([])
