@@ -194,7 +194,16 @@ describe(`${promise('GW-25')} an error inside a program`, () => {
     }
     const execute = gateway.executeTool.bind(gateway) as (...call: unknown[]) => ReturnType<typeof gateway.executeTool>
     const args = [{ x: 1n }, circular, throwing, { toJSON: () => 'text' }, [1], 'text', 5, null]
-    const options = [null, 'text', { signal: {} }, { signal: 5 }, { principal: null }, { principal: { user: 'x' } }]
+    const ann = { user: 'ann', agent: 'any', profile: 'default', session: 's', role: 'agent' }
+    // Of "ann" and "x\ny" together nobody could tell where the user ends.
+    const principals = [
+      null,
+      { user: 'x' },
+      { ...ann, session: 'x\ny' },
+      { ...ann, user: 'ann\nx' },
+      { ...ann, user: '' },
+    ]
+    const options = [null, 'text', { signal: {} }, { signal: 5 }, ...principals.map((principal) => ({ principal }))]
     const calls = [
       ...[undefined, null, 5, {}, Symbol('x')].map((tool) => [tool, {}]),
       ...args.map((bad) => ['mirror/mirror', bad]),

@@ -25,7 +25,7 @@ import type { Offer } from '../catalog/catalog.ts'
 import { type HomeContent, loadSettings, prepareState, readHome } from '../config/config.ts'
 import type { Approver } from '../governance/governance.ts'
 import type { Call } from '../pipeline/pipeline.ts'
-import { standingPrincipal } from '../sessions/sessions.ts'
+import { isPrintableName, standingPrincipal } from '../sessions/sessions.ts'
 import { lockState, openStore } from '../store/store.ts'
 import { VERSION } from '../version.ts'
 import type { Gateway } from './gateway.ts'
@@ -332,7 +332,7 @@ function parseCall({ tool, args = {}, options }: CallRequest): ParsedCall | Sall
   if (!isJsonObject(options)) return invalidParams('The options of a call must be an object', options)
   const { principal, signal } = options as { readonly principal?: unknown; readonly signal?: unknown }
   if (principal !== undefined && !isPrincipal(principal))
-    return invalidParams('A principal must be an object with user, agent, profile, session and role', principal)
+    return invalidParams('A principal must have a printable user, agent, profile and session, and a role', principal)
   if (signal != null && !isSignal(signal)) return invalidParams('A signal must be an AbortSignal', signal)
   const copy = copyArguments(args)
   if (copy instanceof SallyportError) return copy
@@ -351,11 +351,11 @@ function copyArguments(args: JsonObject): JsonObject | SallyportError {
   }
 }
 
+/** The same rule for names as for tokens: with a line break in them, two sessions could have one key. */
 function isPrincipal(value: unknown): value is Principal {
   if (!isJsonObject(value)) return false
   const { user, agent, profile, session, role } = value
-  const areStrings = [user, agent, profile, session].every((part) => typeof part === 'string')
-  return areStrings && (role === 'agent' || role === 'operator')
+  return [user, agent, profile, session].every(isPrintableName) && (role === 'agent' || role === 'operator')
 }
 
 /** Checks the methods: a signal of another realm is not an instance of our AbortSignal. */
