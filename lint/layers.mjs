@@ -123,7 +123,10 @@ export const ROOMS = {
   ...gatewayRooms(),
   [`${GATEWAY}/sandbox/egress`]: [NODE, CORE],
   [`${GATEWAY}/upstream/processes`]: [NODE, CORE],
-  [`${GATEWAY}/upstream/stdio`]: [NODE, CORE, CONFIG, ...TRANSPORT, ...doors(`${GATEWAY}/upstream`, ['processes'])],
+  [`${GATEWAY}/upstream/stdio`]: [
+    ...[NODE, CORE, CONFIG, `${GATEWAY}/sandbox/sandbox.ts`, ...TRANSPORT],
+    ...doors(`${GATEWAY}/upstream`, ['processes']),
+  ],
   [`${GATEWAY}/upstream/http`]: [NODE, CORE, CONFIG, ...TRANSPORT, '@sallyport/kit/http-intake'],
   [`${GATEWAY}/upstream/docker`]: [
     ...[NODE, CORE, CONFIG, `${GATEWAY}/upstream/transport.ts`, `${GATEWAY}/upstream/stderr-tail.ts`],

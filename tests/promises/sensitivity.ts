@@ -19,9 +19,8 @@ export const SENSITIVITY_PROMISES = {
     state: 'built',
   },
   'SEN-5': {
-    text: 'After that, calls that reach out are refused before they are sent, except to isolated instances and allowed hosts',
-    state: 'partial',
-    missing: 'local servers whose network is narrowed',
+    text: 'After that, calls that reach out are refused before they are sent, except to isolated instances, allowed hosts, and servers in sandboxes, whose network is narrowed',
+    state: 'built',
   },
   'SEN-6': {
     text: 'A refusal names what can be done instead, and each of these ways works',
@@ -59,12 +58,11 @@ export const SENSITIVITY_PROMISES = {
   'SEN-11': {
     text: 'Drivers isolate a program behind one small interface; bubblewrap is one of them, for root and for ordinary users',
     state: 'partial',
-    missing: 'docker, podman, and the choice in config.yaml: servers behind the gateway have no sandbox yet',
+    missing: 'docker and podman',
   },
   'SEN-12': {
     text: 'A sandbox is checked from outside before anything runs in it, and nothing runs where sandboxes do not work: the message quotes what was tried, and says what helps',
-    state: 'partial',
-    missing: 'servers behind the gateway',
+    state: 'built',
   },
   'SEN-13': {
     text: 'Inside, the system is read-only, /tmp is private, the workspace is at /workspace, further files are named, the environment is empty, no descriptor is inherited, and memory and processes are limited',
@@ -82,6 +80,19 @@ export const SENSITIVITY_PROMISES = {
   },
   'SEN-15': {
     text: 'A server with url_isolated has two instances, both connected from the start; calls of sessions with private data go to the isolated one only, and differences of their tools are reported',
+    state: 'built',
+  },
+  'SEN-7': {
+    text: 'A server in a sandbox has a network of its own that leads only to the egress proxy: a label that rises changes the policy of the proxy, and the process and its state live on',
+    state: 'partial',
+    missing: 'network: host',
+  },
+  'SEN-9': {
+    text: 'When a label has risen, every sandbox of the session is narrowed and its forbidden connections are ended before the result is released or the next call is admitted',
+    state: 'built',
+  },
+  'SEN-24': {
+    text: 'A server in a sandbox has a process for each session',
     state: 'built',
   },
 } as const satisfies Record<string, Promised>

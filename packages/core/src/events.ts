@@ -1,5 +1,6 @@
 import type { ErrorCode } from './errors.ts'
 import type { Json } from './json/json.ts'
+import type { NetworkMode } from './network/network-mode.ts'
 import type { RuleSource, StepName } from './policy/decide.ts'
 import type { Mode } from './policy/mode.ts'
 import type { Sensitivity } from './policy/sensitivity.ts'
@@ -179,6 +180,36 @@ export type SallyportEvent =
     } & CallFacts &
       ChangedBy)
   | ({ readonly type: 'APPROVAL_EXPIRED'; readonly approval: string; readonly reason: string } & CallFacts)
+  /** A process of a server is about to start in a sandbox. */
+  | {
+      readonly type: 'SANDBOX_STARTED'
+      readonly server: string
+      readonly driver: string
+      readonly mode: NetworkMode
+    }
+  /** The label of a session rose, and what its process can reach shrank. */
+  | {
+      readonly type: 'SANDBOX_NARROWED'
+      readonly server: string
+      readonly from: NetworkMode
+      readonly to: NetworkMode
+      /** Open connections that were ended. */
+      readonly cut: number
+      readonly took_us: number
+    }
+  /** A process in a sandbox wanted to reach a host, or a connection of it was ended. */
+  | {
+      readonly type: 'EGRESS_DECIDED'
+      readonly server: string
+      readonly host: string
+      readonly port: number
+      readonly address?: string
+      readonly allowed: boolean
+      readonly reason: string
+      /** Bytes, if an open connection was ended. */
+      readonly sent?: number
+      readonly received?: number
+    }
   /** The label of a session rose: it has seen private data, or untrusted text. */
   | ({
       readonly type: 'SENSITIVITY_RAISED'

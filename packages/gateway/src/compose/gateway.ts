@@ -14,6 +14,7 @@ import {
 import type { Approver } from '../governance/governance.ts'
 import { type RemovedData, type SessionResults, withoutQuotedText } from '../isolation/isolation.ts'
 import { CallGauge, type Listings, type Pipeline } from '../pipeline/pipeline.ts'
+import type { Sandboxes } from '../sandbox/sandbox.ts'
 import { ChangeHub, createIds, HttpMcp, type Ids, LegacySessions, Methods, type Readiness } from '../serve/serve.ts'
 import {
   type CallerKeys,
@@ -168,6 +169,7 @@ export class Gateway {
       environment: this.#parts.environment,
       watchdog: this.#opened.watchdog,
       callerKeys: this.#opened.callerKeys,
+      sandboxes: this.#opened.sandboxes,
       runMark: this.#opened.marks.run,
       lastKnown: (server) => this.#catalogStore.lastKnown(server),
       now: () => Date.now(),
@@ -185,8 +187,14 @@ export class Gateway {
       onBug: (error, where) => void this.#reportBug(error, where),
       onEvent: (event) => telemetry.recordEvent(event),
       onChange: (what) => this.#rulesChanged(what),
-      onLabelRaised: () => this.fleet.recheckSubscriptions(),
+      onLabelRaised: () => this.#narrowSessions(),
     })
+  }
+
+  /** Nothing is awaited: when the label has risen, every sandbox of the session is as narrow as it says. */
+  #narrowSessions(): void {
+    this.#opened.sandboxes.narrow()
+    this.fleet.recheckSubscriptions()
   }
 
   #createDecisionParts(): DecisionParts {
@@ -286,6 +294,7 @@ export class Gateway {
     this.store.retain(settings.audit.retention)
     const change = this.fleet.applyConfig(settings.servers, this.#inProcess)
     this.governance.reload()
+    this.#opened.sandboxes.narrow()
     this.listings.invalidate()
     this.catalog.reconfigure(this.#serverOrder(), settings.gateway.naming)
     this.record({ type: 'CONFIG_RELOADED', ...change })
@@ -430,6 +439,7 @@ export interface OpenedParts {
   readonly tokens: LocalTokens
   readonly gatekeeper: CurrentAuthenticators
   readonly callerKeys: CallerKeys
+  readonly sandboxes: Sandboxes
   readonly watchdog: Watchdog
   readonly builtIns: McpServer
   readonly sessionData: SessionData

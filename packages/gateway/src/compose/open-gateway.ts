@@ -1,9 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { getSessionId, getUserId, type McpServer } from '@sallyport/kit'
-import { locateKeys } from '../config/config.ts'
+import { locateKeys, userHomeOf } from '../config/config.ts'
 import { makeFolder } from '../disk/disk.ts'
 import { compilePattern } from '../governance/governance.ts'
+import { createBubblewrapDriver, createProtection, Sandboxes } from '../sandbox/sandbox.ts'
 import { CallerKeys, CurrentAuthenticators, openLocalTokens } from '../sessions/sessions.ts'
 import { openGatewayTelemetry } from '../telemetry/telemetry.ts'
 import { createBuiltInServer, createMark, openWatchdog } from '../upstream/upstream.ts'
@@ -37,8 +38,9 @@ export async function openGateway(parts: GatewayParts): Promise<Gateway> {
       onRemoved: (owner, removed) => gateway.recordRemovedData(owner, removed),
     })
     const builtIns = createBuiltIns(parts, sessionData)
+    const sandboxes = createSandboxes(parts, () => gateway)
     const gateway: Gateway = new Gateway(parts, {
-      ...{ tokens, gatekeeper, callerKeys, watchdog, builtIns, sessionData, telemetry, marks },
+      ...{ tokens, gatekeeper, callerKeys, watchdog, builtIns, sessionData, telemetry, marks, sandboxes },
     })
     gateway.governance.approvalChannels.watchTokens(tokens)
     gateway.restore()
@@ -53,6 +55,20 @@ export async function openGateway(parts: GatewayParts): Promise<Gateway> {
 function createCallerKeys({ home, state, environment, onWarning }: GatewayParts): CallerKeys {
   const folder = locateKeys({ environment, cwd: process.cwd() })
   return new CallerKeys({ folder, notInside: [state, home.path], now: () => Date.now(), onWarning })
+}
+
+/** bubblewrap is looked for and tried when the first server needs it. */
+function createSandboxes({ home, state, environment }: GatewayParts, gateway: () => Gateway): Sandboxes {
+  const keys = locateKeys({ environment, cwd: process.cwd() })
+  return new Sandboxes({
+    driver: createBubblewrapDriver({ environment }),
+    protection: createProtection({ userHome: userHomeOf(environment), own: [home.path, state, keys] }),
+    environment,
+    cwd: process.cwd(),
+    allow: () => gateway().settings.labels.allow,
+    record: (event) => void gateway().store.log.append(event),
+    onEvent: (event) => gateway().record(event),
+  })
 }
 
 function createMarks(path: string): OpenedParts['marks'] {

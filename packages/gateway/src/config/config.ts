@@ -48,6 +48,7 @@ export type {
   Profiles,
   ProgramServerConfig,
   ServerConfig,
+  ServerSandbox,
   Settings,
   StdioServerConfig,
 } from './settings.ts'

@@ -181,29 +181,29 @@ x-shared: &env {A: "1"}
 governance: {enforce: true, approval_timeout: 300s}
 store: "sqlite:"
 telemetry: {prometheus: true}
-sandbox: {driver: auto}
+sandbox: {limits: {memory: 1GB}}
 mcp_servers:
-  db: {command: npx, env: *env, isolatedTools: [q], sensitivity: confidential, trusted: true, mounts: ["\${NOT_SET}"]}
+  db: {command: npx, env: *env, isolatedTools: [q], sensitivity: confidential, trusted: true, image: "\${NOT_SET}"}
 `
     const { settings, warnings } = await loadConfig(yaml)
     expect(warnings.map(describeIssue)).toEqual([
-      'config.yaml: these settings are not enforced in this version yet: sandbox.driver, mcp_servers.db.mounts.',
+      'config.yaml: these settings are not enforced in this version yet: sandbox.limits, mcp_servers.db.image.',
     ])
     expect(settings.servers[0]).toMatchObject({ env: { A: '1' }, sensitivity: { sensitivity: 'CONFIDENTIAL' } })
   })
 
   it('does not warn of a protection that is switched off, or that is for programs of the kit', async () => {
     const { warnings } = await loadConfig(
-      'governance:\nsandbox: {driver: null}\nmcp_servers: {a: {command: x, isolated: false}, b: {type: server, network: none}}',
+      'governance:\nsandbox: {limits: null}\nmcp_servers: {a: {command: x, isolated: false}, b: {type: server, image: x}}',
     )
     expect(warnings).toEqual([])
   })
 
   it('gives one warning line, however many servers ask for it', async () => {
-    const servers = Array.from({ length: 100 }, (_, index) => `s${index}: {command: x, network: none}`)
+    const servers = Array.from({ length: 100 }, (_, index) => `s${index}: {command: x, image: y}`)
     const { warnings } = await loadConfig(`mcp_servers: {${servers.join(', ')}}`)
     expect(warnings).toHaveLength(1)
-    expect(warnings[0]?.problem).toMatch(/mcp_servers\.s11\.network, and 88 more\.$/)
+    expect(warnings[0]?.problem).toMatch(/mcp_servers\.s11\.image, and 88 more\.$/)
   })
 })
 

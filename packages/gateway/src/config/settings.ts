@@ -71,10 +71,22 @@ interface Program {
   readonly cwd: string | undefined
 }
 
+/** What every program gets unless its entry says otherwise. */
+export type SandboxDefault = 'auto' | 'bubblewrap' | 'none'
+
+/** How a server is kept from the machine and the network. */
+export interface ServerSandbox {
+  /** `brokered`: what the label of the session allows, by the egress proxy. `none`: nothing, ever. */
+  readonly network: 'brokered' | 'none'
+  /** Files and folders that the server may see: `host`, `host:guest`, with `:rw` to write. */
+  readonly mounts: readonly string[]
+}
+
 export interface StdioServerConfig extends ServerCommon, Program {
   readonly kind: 'stdio'
   /** One process for the whole gateway, or one for each session. */
   readonly per: 'gateway' | 'session'
+  readonly sandbox?: ServerSandbox | undefined
 }
 
 /** `docker mcp gateway run`, or a replacement for it, with all options except the one for the port. */

@@ -10,6 +10,8 @@ import {
   isSensitivity,
   type Json,
   type JsonObject,
+  type NetworkMode,
+  networkModeFor,
   redactJson,
   type Sensitivity,
   toPlainText,
@@ -60,6 +62,17 @@ export class CallLabels {
     const { labels, labelSettings } = this.#options
     const label = holder?.current ?? labels?.labelOf(principal)
     return label !== undefined && isPrivate(label.sensitivity, labelSettings().privateFrom)
+  }
+
+  /** What the session of a call may reach, whenever it is asked. A label that is not in memory counts as the strictest. */
+  networkModeOf({ holder, principal }: Call): () => NetworkMode {
+    const { labels, labelSettings } = this.#options
+    // As long as it is held, there is one object for the label of a session.
+    const held = holder ?? labels?.find(principal)
+    return () => {
+      const label = held?.current ?? labels?.labelOf(principal)
+      return label === undefined ? 'FULL' : networkModeFor(label.sensitivity, labelSettings().privateFrom)
+    }
   }
 
   before(judged: JudgedCall): LabelledCall {

@@ -1,4 +1,12 @@
-import { formatParam, isJsonObject, type Principal, redactText, SallyportError, toOwnerKey } from '@sallyport/core'
+import {
+  formatParam,
+  isJsonObject,
+  type NetworkMode,
+  type Principal,
+  redactText,
+  SallyportError,
+  toOwnerKey,
+} from '@sallyport/core'
 import { encodeHeaderValue } from '@sallyport/kit/http-intake'
 import { findHeaderParams } from '../catalog/catalog.ts'
 import { ChildSession } from '../governance/governance.ts'
@@ -35,6 +43,8 @@ export interface DispatchOptions {
    * stored.
    */
   readonly raiseLabel: (answer: Answer) => Promise<void> | undefined
+  /** What the session of a call may reach, for servers in a sandbox. */
+  readonly networkModeOf?: ((call: Call) => () => NetworkMode) | undefined
   /** A person approved that this call may connect to others, although its session is private. */
   readonly mayConnect?: boolean | undefined
 }
@@ -72,13 +82,15 @@ function sendFirst(call: Call, server: Upstream, options: DispatchOptions): Prom
 }
 
 function outgoingCall(call: Call, { config }: Upstream, options: DispatchOptions): ClientCall {
+  const isSandboxed = 'sandbox' in config && config.sandbox !== undefined
   const { ask, askStanding, limit, mayTellSecrets, isQuarantined, permit, route } = options
   // Written out: this runs for every call, and spreading would cost more than everything else.
   return {
     method: call.method,
     params: call.params,
     name: call.subject ?? call.offer.name,
-    session: toOwnerKey(call.principal),
+    session: toOwnerKey(isSandboxed ? labelledPrincipal(call) : call.principal),
+    networkMode: isSandboxed ? options.networkModeOf?.(call) : undefined,
     caller: config.identity === undefined ? undefined : findCaller(call, options),
     headers: mirroredHeaders(call),
     trace: call.trace,
@@ -98,13 +110,14 @@ function outgoingCall(call: Call, { config }: Upstream, options: DispatchOptions
 }
 
 /** A call that was approved to connect has a token of its own, each time it is sent. */
-const findCaller = (
-  { principal, holder, offer }: Call,
-  { callers, mayConnect }: DispatchOptions,
-): CallerIdentity | undefined => {
-  const caller = holder instanceof ChildSession ? holder.principal : principal
-  return mayConnect ? callers?.findForConnect(caller, offer.name) : callers?.find(caller)
+const findCaller = (call: Call, { callers, mayConnect }: DispatchOptions): CallerIdentity | undefined => {
+  const caller = labelledPrincipal(call)
+  return mayConnect ? callers?.findForConnect(caller, call.offer.name) : callers?.find(caller)
 }
+
+/** Whose label the call has: a sub-agent is a session of its own for servers that know about labels. */
+const labelledPrincipal = ({ principal, holder }: Call): Principal =>
+  holder instanceof ChildSession ? holder.principal : principal
 
 /** Passes on the progress numbers without the server's message. */
 const withoutMessage = (report: Call['onProgress']): Call['onProgress'] =>

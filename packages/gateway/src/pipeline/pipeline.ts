@@ -1,4 +1,4 @@
-import { type Decision, excerpt, isJsonObject, SallyportError } from '@sallyport/core'
+import { type Decision, excerpt, isJsonObject, type NetworkMode, SallyportError } from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
 import type { LabelHolder, PendingApproval, RetryableApprovals } from '../governance/governance.ts'
 import { isQuarantined, type ShapingFacts } from '../isolation/isolation.ts'
@@ -303,6 +303,8 @@ export class Pipeline {
 
   readonly #isPrivate = (call: Call): boolean => this.#labels.isPrivate(call)
 
+  readonly #networkModeOf = (call: Call): (() => NetworkMode) => this.#labels.networkModeOf(call)
+
   #send(run: Run, upstream: Upstream | undefined): Promise<Answer> {
     const { asked, permit, watch, route } = run
     const span = watch?.sent(route?.isPrivate ? upstream?.counterpart?.config : upstream?.config)
@@ -326,6 +328,7 @@ export class Pipeline {
       route,
       callers: this.#options.callers,
       raiseLabel: (answer) => this.#labels.after(permit.current.context, answer),
+      networkModeOf: this.#networkModeOf,
       mayConnect: permit.current.context.grant?.isForPrivateData,
     }
   }

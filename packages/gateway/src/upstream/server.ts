@@ -23,6 +23,8 @@ export interface NewConnectionOptions {
   readonly config: ServerConfig
   readonly listener: UpstreamListener
   readonly identity: ConnectionIdentity
+  /** Of the session that the connection is for; `undefined` if it is for no session. */
+  readonly networkMode?: ClientCall['networkMode']
   readonly onQuestion: (scope: QuestionScope) => void
   /** The server does not speak the era of its entry. */
   readonly onRefusedEra?: (() => void) | undefined
@@ -258,7 +260,7 @@ export class Server implements Upstream {
 
   async #requestOver(slot: ConnectionSlot, call: ClientCall): Promise<UpstreamReply> {
     const name = slot.isExclusive ? this.#findFreeName(slot.name) : slot.name
-    const dedicated = this.#findOrConnect({ ...slot, name }, call.session)
+    const dedicated = this.#findOrConnect({ ...slot, name }, call)
     dedicated.calls++
     try {
       return await dedicated.connection.request(call)
@@ -293,7 +295,7 @@ export class Server implements Upstream {
     }
   }
 
-  #findOrConnect(slot: ConnectionSlot, session: string): DedicatedConnection {
+  #findOrConnect(slot: ConnectionSlot, { session, networkMode }: ClientCall): DedicatedConnection {
     const { name, identity, conversation, era } = slot
     const { connect } = this.#options
     const existing = this.#dedicated.get(name)
@@ -303,6 +305,7 @@ export class Server implements Upstream {
         config: withEra(withoutHealthCheck(withIdleTimeout(this.config)), era),
         listener: this.#createDedicatedListener(() => dedicated),
         identity,
+        networkMode,
         onQuestion: (scope) => this.#onQuestion(scope),
         onRefusedEra: era && (() => this.#onRefusedEra(name, dedicated)),
       }),

@@ -1,5 +1,12 @@
-import { CALLER_TOKEN_PREFIX, type Era, type JsonObject, serverOfInstance } from '@sallyport/core'
-import { collectSecrets, type DockerGatewayConfig, type ServerConfig } from '../config/config.ts'
+import { CALLER_TOKEN_PREFIX, type Era, type JsonObject, SallyportError, serverOfInstance } from '@sallyport/core'
+import {
+  collectSecrets,
+  type DockerGatewayConfig,
+  type ServerConfig,
+  type ServerSandbox,
+  type StdioServerConfig,
+} from '../config/config.ts'
+import type { Sandboxes } from '../sandbox/sandbox.ts'
 import { type CredentialFilter, createCredentialFilter, hideCredentials } from './answers/credential-filter.ts'
 import { addAudience, type CallerKeySource, createStartVariables } from './caller-audience.ts'
 import type { QuestionScope } from './client.ts'
@@ -10,10 +17,10 @@ import { DroppedMessages } from './link/dropped-messages.ts'
 import type { ConnectionIdentity } from './link/link.ts'
 import { createMark, type Watchdog } from './processes/processes.ts'
 import { DEFAULT_RESTART_POLICY } from './restart-policy.ts'
-import { Server } from './server.ts'
+import { type NewConnectionOptions, Server } from './server.ts'
 import { ServerConnection } from './server-connection.ts'
 import { StderrTail } from './stderr-tail.ts'
-import { StdioTransport } from './stdio/stdio.ts'
+import { StdioTransport, type StdioTransportOptions } from './stdio/stdio.ts'
 import type { Transport } from './transport.ts'
 import type { UpstreamConfig } from './upstream-config.ts'
 import type { Upstream, UpstreamConnection, UpstreamListener } from './upstream-interface.ts'
@@ -68,6 +75,7 @@ export interface UpstreamContext {
   readonly watchdog: Watchdog
   /** For servers that are told who calls. */
   readonly callerKeys?: CallerKeySource | undefined
+  readonly sandboxes?: Pick<Sandboxes, 'open'> | undefined
   /** The marks of all processes that we start are below this one. */
   readonly runMark: string
   /** What was learned about a server in the last run. */
@@ -87,12 +95,14 @@ export function openUpstream(config: ServerConfig, listener: UpstreamListener, c
     clientInfo: context.clientInfo,
     asks: context.lastKnown(config.id)?.asks,
     era: context.lastKnown(config.id)?.era,
-    connect: ({ config: one, ...own }) =>
+    connect: ({ config: one, networkMode, ...own }) =>
       openConnection(
         {
           ...own,
           dropped,
-          ...(one.kind === 'docker-gateway' ? prepareDockerParts(one, context) : preparePlainParts(one, context)),
+          ...(one.kind === 'docker-gateway'
+            ? prepareDockerParts(one, context)
+            : preparePlainParts(one, { ...context, networkMode })),
         },
         context,
       ),
@@ -102,7 +112,10 @@ export function openUpstream(config: ServerConfig, listener: UpstreamListener, c
 type PlainConfig = Exclude<ServerConfig, DockerGatewayConfig>
 type ConnectionParts = Pick<OpenConnectionOptions, 'config' | 'messages' | 'createTransport' | 'startTimeoutMs'>
 
-function preparePlainParts(config: PlainConfig, context: UpstreamContext): ConnectionParts {
+/** What one connection needs to know besides. */
+type ConnectionContext = UpstreamContext & Pick<NewConnectionOptions, 'networkMode'>
+
+function preparePlainParts(config: PlainConfig, context: ConnectionContext): ConnectionParts {
   const filter = getFilter(config)
   const messages = new StderrTail({ secrets: collectSecrets(config), filter })
   return {
@@ -162,17 +175,40 @@ export function openConnection(own: OpenConnectionOptions, context: UpstreamCont
 const nextMark = (config: ServerConfig, { runMark }: UpstreamContext): string =>
   `${runMark}.${createMark(config.id, String(++startCount))}`
 
-function buildTransport(config: PlainConfig, stderr: StderrTail, context: UpstreamContext): Transport {
+function buildTransport(config: PlainConfig, stderr: StderrTail, context: ConnectionContext): Transport {
   const { callerKeys: keys } = context
   const forwarding = config.identity === 'forward' && keys ? { server: serverOfInstance(config.id), keys } : undefined
   if (config.kind === 'stdio') {
     const { environment, watchdog } = context
     const startVariables = forwarding && createStartVariables(forwarding, () => transport)
     const mark = nextMark(config, context)
-    const transport: Transport = new StdioTransport({ config, environment, mark, watchdog, stderr, startVariables })
+    const openSandbox = config.sandbox && createSandboxOpener(config, config.sandbox, { stderr, ...context })
+    const own = { config, environment, mark, watchdog, stderr, startVariables, openSandbox }
+    const transport: Transport = new StdioTransport(own)
     return transport
   }
   const transport =
     config.kind === 'http' ? new StreamableHttpTransport({ config }) : new LegacySseTransport({ config })
   return forwarding ? addAudience(transport, forwarding) : transport
+}
+
+type OpenSandbox = NonNullable<StdioTransportOptions['openSandbox']>
+
+function createSandboxOpener(
+  { id, command, args, cwd }: StdioServerConfig,
+  { network, mounts }: ServerSandbox,
+  { sandboxes, networkMode, stderr }: ConnectionContext & { readonly stderr: StderrTail },
+): OpenSandbox {
+  return async (env) => {
+    if (sandboxes === undefined)
+      throw new SallyportError('SANDBOX_UNAVAILABLE', `Server ${id} needs a sandbox, and this program provides none.`)
+    return sandboxes.open({
+      server: id,
+      command: [command, ...args],
+      ...{ cwd, env, mounts },
+      // A process that serves no session lists what there is to everybody.
+      networkMode: network === 'none' ? () => 'NONE' : (networkMode ?? (() => 'FULL')),
+      onNote: (text) => stderr.push(Buffer.from(`${text}\n`)),
+    })
+  }
 }

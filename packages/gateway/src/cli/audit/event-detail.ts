@@ -31,6 +31,10 @@ const DETAILS: Details = {
   UPSTREAM_RESTARTED: ({ attempt, took_ms }) => `attempt ${attempt} took ${formatDuration(took_ms)}`,
   COUNTERPART_DRIFTED: ({ missing, differing }) =>
     listsText({ missing, differing }) || 'it offers the same tools again',
+  SANDBOX_STARTED: ({ driver, mode }) => `${driver}, network mode ${mode}`,
+  SANDBOX_NARROWED: ({ from, to, cut, took_us }) =>
+    `${from} → ${to} in ${took_us} µs, ${counted(cut, 'connection', 'connections')} ended`,
+  EGRESS_DECIDED: ({ host, port, allowed, reason }) => `${host}:${port} ${allowed ? 'allowed' : 'refused'}: ${reason}`,
   TOOLS_DISCOVERED: ({ added, removed, changed }) => listsText({ added, removed, changed }),
   CONFIG_RELOADED: ({ added, removed, restarted }) => listsText({ added, removed, restarted }),
   CONFIG_REJECTED: messageIn,

@@ -2,7 +2,7 @@ import { join, resolve } from 'node:path'
 import { toSensitivityRule } from '@sallyport/core'
 import { DEFAULT_MAX_MESSAGE_BYTES, DEFAULT_TIMEOUTS } from '../defaults.ts'
 import type { CommonEntry, ProgramEntry } from '../servers/server-keys.ts'
-import type { SourceLocation, Timeouts } from '../settings.ts'
+import type { SandboxDefault, SourceLocation, Timeouts } from '../settings.ts'
 import type { IssueLog } from './issue-log.ts'
 import type { ConfigNode } from './normalize.ts'
 
@@ -20,6 +20,7 @@ export interface EntrySource<Entry> {
   readonly location: SourceLocation
   readonly home: string
   readonly userHome: string
+  readonly sandboxDefault: SandboxDefault
   readonly log: IssueLog
 }
 
@@ -94,7 +95,7 @@ function resolveCommand(program: string, { home, userHome }: EntrySource<Program
   return expanded.includes('/') ? resolve(home, expanded) : expanded
 }
 
-const expandTilde = (path: string, userHome: string): string => {
+export const expandTilde = (path: string, userHome: string): string => {
   if (path === '~') return userHome
   return path.startsWith('~/') ? join(userHome, path.slice(2)) : path
 }

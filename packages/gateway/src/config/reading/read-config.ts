@@ -20,7 +20,14 @@ import { type IncludedServers, readIncludedServers } from '../servers/included-s
 import { entriesOf, readServerEntry, readType, validate } from '../servers/read-server-entry.ts'
 import { readHeaders, readUrl } from '../servers/server-address.ts'
 import { NOT_ENFORCED_SERVER_KEYS } from '../servers/server-keys.ts'
-import type { AuditSettings, GatewaySettings, ServerConfig, Settings, TelemetrySettings } from '../settings.ts'
+import type {
+  AuditSettings,
+  GatewaySettings,
+  SandboxDefault,
+  ServerConfig,
+  Settings,
+  TelemetrySettings,
+} from '../settings.ts'
 import { type ConfigIssue, joinKey, quote } from './config-issue.ts'
 import { type AuditSection, type GatewaySection, sectionsSchema, type TelemetrySection } from './config-schema.ts'
 import { createIssueLog, type IssueLog, type KeyLocation } from './issue-log.ts'
@@ -48,6 +55,7 @@ export interface ConfigResult {
 }
 
 interface ReadContext extends ConfigSource {
+  readonly sandboxDefault: SandboxDefault
   readonly log: IssueLog
   readonly unenforced: string[]
 }
@@ -58,7 +66,7 @@ export function readConfig(source: ConfigSource): ConfigResult {
   const log = createIssueLog(source.file, tree.positionOf)
   for (const { offset, problem } of tree.problems) log.error({ offset, key: '' }, problem)
   const unenforced = [...findUnenforcedSandboxKeys(tree.root)]
-  const reading = { ...source, log, unenforced }
+  const reading = { ...source, log, unenforced, sandboxDefault: findSandboxDefault(tree.root) }
   const own = addDockerDefault(readServers(tree.root, reading), reading)
   const others = readIncludes(tree.root, own, reading)
   const servers = [...own, ...others.servers]
@@ -95,6 +103,14 @@ function readSections(root: LocatedNode, servers: readonly ServerConfig[], { fil
     labels: readLabels({ labels: sections?.labels ?? {}, sandbox: sections?.sandbox ?? {} }, nodeAt, log),
     telemetry: readTelemetry(sections?.telemetry ?? {}, nodeAt('telemetry'), log),
   }
+}
+
+/** Read before the sections, since servers depend on it. What cannot be read here is checked there; until then it restricts. */
+function findSandboxDefault(root: LocatedNode): SandboxDefault {
+  const sandbox = entriesOf(root).find(({ key }) => key === 'sandbox')
+  const value = sandbox && entriesOf(sandbox.node).find(({ key }) => key === 'default')?.node
+  if (value === undefined || isEmptyNode(value)) return 'none'
+  return value.kind === 'scalar' && value.value === 'none' ? 'none' : 'auto'
 }
 
 function findUnenforcedSandboxKeys(root: LocatedNode): readonly string[] {

@@ -16,9 +16,11 @@ export const labelsSchema = object('a mapping such as {private_from: CONFIDENTIA
 })
 
 /** Keys of `sandbox` that ask for a protection which this version does not provide. */
-export const NOT_ENFORCED_SANDBOX_KEYS = ['allowUnsandboxed', 'default', 'driver', 'forwards', 'limits'] as const
+export const NOT_ENFORCED_SANDBOX_KEYS = ['allowUnsandboxed', 'forwards', 'limits'] as const
 
 export const sandboxSchema = object('a mapping such as {proxied: {allow: ["api.internal:443"]}}', {
+  default: optional(oneOf(['auto', 'bubblewrap', 'none'])),
+  driver: optional(oneOf(['auto', 'bubblewrap'])),
   ...unchecked(NOT_ENFORCED_SANDBOX_KEYS),
   proxied: optional(
     object('a mapping such as {allow: ["api.internal:443"]}', {

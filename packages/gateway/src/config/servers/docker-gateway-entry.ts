@@ -3,6 +3,7 @@ import { type EntrySource, readCommonSettings, readEitherKey, readProgram } from
 import type { DockerGatewayConfig } from '../settings.ts'
 import type { DockerGatewayEntry } from './docker-gateway-schema.ts'
 import type { DockerVariables } from './docker-variables.ts'
+import { refuseSandbox } from './sandbox-entry.ts'
 import { hasStrayCounterpart } from './server-entry.ts'
 
 /** The id of the server that MCP_GATEWAY_ENABLED adds. */
@@ -17,6 +18,7 @@ type Source = EntrySource<DockerGatewayEntry>
 export function readDockerGateway(source: Source, variables: DockerVariables): DockerGatewayConfig | undefined {
   const { entry } = source
   if (hasStrayCounterpart(source)) return undefined
+  refuseSandbox(source)
   const command = readCommand(source) ?? variables.command ?? DOCKER_GATEWAY_COMMAND
   const program = readProgram(source, command)
   if (program === undefined) return undefined
@@ -43,6 +45,7 @@ export function createDefaultDockerServer(
   const { home, userHome, log, docker } = reading
   const source: Source = {
     ...{ home, userHome, log },
+    sandboxDefault: 'none',
     id: DOCKER_ID,
     originalName: undefined,
     heldBack: undefined,

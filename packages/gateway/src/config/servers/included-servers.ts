@@ -83,6 +83,8 @@ function readIncludedEntry(
   }
   // An agent writes this file: only a person decides which servers learn who calls.
   if (server.identity !== undefined) return leftOut('the key "identity" is not allowed in the file of an agent.')
+  if (reading.sandboxDefault !== 'none' && server.kind === 'stdio' && server.sandbox === undefined)
+    return leftOut('the key "allow_unsandboxed" is not allowed in the file of an agent.')
   const same = reading.servers.find((other) => other.id === id)
   if (same !== undefined && isSameTarget(same, server)) return { servers: [], warnings: log.warnings }
   const free = findFreeId(id, guessAgent(file), reading.servers)

@@ -2,11 +2,12 @@ import { type HostRule, isListed, parseHost } from '@sallyport/core'
 import type { LabelSettings, ServerConfig } from '../settings.ts'
 
 /** How calls of private sessions reach a server without leaving the network that is meant for private data. */
-export type PrivateRoute = 'isolated-instance' | 'allowed-host'
+export type PrivateRoute = 'isolated-instance' | 'allowed-host' | 'sandbox'
 
 /** `undefined`: calls of the server may send data anywhere. */
 export function findPrivateRoute(server: ServerConfig | undefined, labels: LabelSettings): PrivateRoute | undefined {
   if (server !== undefined && 'urlIsolated' in server && server.urlIsolated !== undefined) return 'isolated-instance'
+  if (server !== undefined && 'sandbox' in server && server.sandbox !== undefined) return 'sandbox'
   return server !== undefined && isAllowedHost(server, labels) ? 'allowed-host' : undefined
 }
 

@@ -6,7 +6,7 @@ import type { IssueLog, KeyLocation } from '../reading/issue-log.ts'
 import type { LocatedEntry, LocatedNode } from '../reading/located-tree.ts'
 import { type ConfigNode, type Normalized, normalize } from '../reading/normalize.ts'
 import type { PathStep, Schema, SchemaIssue } from '../reading/schema.ts'
-import type { ServerConfig } from '../settings.ts'
+import type { SandboxDefault, ServerConfig } from '../settings.ts'
 import { type ConfiguredValues, findCredentials } from './credentials.ts'
 import { readDockerGateway } from './docker-gateway-entry.ts'
 import { dockerGatewaySchema } from './docker-gateway-schema.ts'
@@ -21,6 +21,7 @@ export interface EntryContext {
   readonly userHome: string
   readonly lookup: (name: string) => string | undefined
   readonly docker: DockerVariables
+  readonly sandboxDefault: SandboxDefault
   readonly log: IssueLog
   /** For files of other programs: converts a string to our own syntax for variables. */
   readonly spelling?: (text: string) => string
@@ -55,7 +56,7 @@ function readSource<Entry extends CommonEntry>(
   schema: Schema<Entry>,
   { name, id, reading }: EntryName & { readonly reading: EntryContext },
 ): EntrySource<Entry> | undefined {
-  const { log, file, home, userHome, spelling } = reading
+  const { log, file, home, userHome, sandboxDefault, spelling } = reading
   const unset: [KeyLocation, string][] = []
   const fromVariables = new Map<string, string>()
   const lookup = (variable: string): string | undefined => {
@@ -78,7 +79,7 @@ function readSource<Entry extends CommonEntry>(
   if (entry === undefined || isEnabled(entry)) for (const [subject, problem] of unset) log.error(subject, problem)
   if (entry === undefined) return undefined
   return {
-    ...{ id, entry, home, userHome, log, heldBack },
+    ...{ id, entry, home, userHome, sandboxDefault, log, heldBack },
     originalName: name === id ? undefined : name,
     fromVariables: listSecretForms(fromVariables.values()),
     credentials: findCredentials({ fromVariables, ...collectValues(entry) }),

@@ -1,7 +1,8 @@
 import { isLoopback } from '@sallyport/core'
 import type { ServerEntry } from '../reading/config-schema.ts'
 import { type EntrySource, readCommonSettings, readEitherKey, readProgram } from '../reading/entry-source.ts'
-import type { HttpServerConfig, ServerConfig, StdioServerConfig } from '../settings.ts'
+import type { HttpServerConfig, ServerConfig, ServerSandbox, StdioServerConfig } from '../settings.ts'
+import { readSandbox, refuseSandbox } from './sandbox-entry.ts'
 import { readHeaders, readUrl } from './server-address.ts'
 import type { CommonEntry } from './server-keys.ts'
 
@@ -54,13 +55,26 @@ function readStdioServer(source: Source, command: string | readonly string[]): S
   const program = readProgram(source, typeof command === 'string' ? [command] : command)
   if (program === undefined) return undefined
   warnIgnored(source, ['headers'], 'a server that is started by its command')
+  const sandbox = readSandbox(source)
   const args = [...program.args, ...(entry.args ?? [])]
-  return { ...readCommonSettings(source), ...program, args, kind: 'stdio', per: entry.per ?? 'gateway' }
+  return { ...readCommonSettings(source), ...program, args, kind: 'stdio', ...shareProcess(source, sandbox) }
+}
+
+/** What a process in a sandbox may reach depends on the session that it serves, so it serves one. */
+function shareProcess({ entry, node, log }: Source, sandbox: ServerSandbox | undefined) {
+  if (sandbox === undefined) return { per: entry.per ?? 'gateway' }
+  if (entry.per === 'gateway')
+    log.error(
+      node.children.get('per') ?? node,
+      'expected "session": a server in a sandbox has a process for each session.',
+    )
+  return { per: 'session' as const, sandbox }
 }
 
 function readHttpServer(source: Source, address: string): HttpServerConfig | undefined {
   const { entry, node, log } = source
   const at = node.children.get('url') ?? node.children.get('httpUrl') ?? node
+  refuseSandbox(source)
   const urlIsolated = readCounterpart(source, address)
   warnIgnored(source, ['args', 'env', 'environment', 'cwd', 'per'], 'a server that is reached by its URL')
   const url = at.origin === 'unresolved' ? address : readUrl(address, at, log)

@@ -16,20 +16,14 @@ import {
 } from '../reading/value-schemas.ts'
 
 /** Keys of a server that ask for a protection which this version does not provide. */
-export const NOT_ENFORCED_SERVER_KEYS = ['clientApproval', 'detect', 'image', 'mounts', 'network', 'sandbox'] as const
+export const NOT_ENFORCED_SERVER_KEYS = ['clientApproval', 'detect', 'image'] as const
 
-const UNCHECKED_SERVER_KEYS = [
-  ...NOT_ENFORCED_SERVER_KEYS,
-  'allowUnsandboxed',
-  'driver',
-  'forwards',
-  'oauth',
-  'trust',
-] as const
+const UNCHECKED_SERVER_KEYS = [...NOT_ENFORCED_SERVER_KEYS, 'driver', 'forwards', 'oauth', 'trust'] as const
 
 /** Keys of a server that isolate or restrict what it offers, keep it from starting, or say who calls it. */
 export const RESTRICTING_SERVER_KEYS = [
   ...NOT_ENFORCED_SERVER_KEYS,
+  'allowUnsandboxed',
   'disabled',
   'disabledTools',
   'enabled',
@@ -39,6 +33,9 @@ export const RESTRICTING_SERVER_KEYS = [
   'includeTools',
   'isolated',
   'isolatedTools',
+  'mounts',
+  'network',
+  'sandbox',
   'sensitivePaths',
   'sensitivity',
   'urlIsolated',
@@ -104,6 +101,10 @@ export const COMMON_KEYS = {
   sensitivity: optional(oneOfAnyCase(SENSITIVITIES)),
   sensitivePaths: optional(stringList('a list of path patterns, such as ["/srv/hr/**"]')),
   identity: optional(oneOf(['forward'])),
+  allowUnsandboxed: optional(flag()),
+  mounts: optional(stringList('a list of files and folders, such as ["/srv/data", "/srv/work:rw"]')),
+  network: optional(oneOf(['brokered', 'none'])),
+  sandbox: optional(oneOf(['auto', 'bubblewrap', 'none'])),
   urlIsolated: optional(nonEmptyString('an address such as "https://host/mcp"')),
   ...unchecked(UNCHECKED_SERVER_KEYS),
 } as const

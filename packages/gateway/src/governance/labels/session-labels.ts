@@ -147,6 +147,7 @@ export class SessionLabels {
   raise(holder: LabelHolder, raise: LabelRaise): Promise<void> | undefined {
     if (holder instanceof ChildSession) {
       holder.raise(raise.datasets)
+      this.#options.onRaised?.()
       return undefined
     }
     if (!(holder instanceof LabelledSession)) return undefined

@@ -40,16 +40,22 @@ function evaluate(subject: CallContext, options: LabelStepOptions): Verdict {
   if (permission.value.includes('CONNECT')) {
     const route = options.privateRouteOf(call.offer.server)
     const isRouted =
-      route === 'isolated-instance' || (route === 'allowed-host' && !isAtLeast(label.sensitivity, 'SECRET'))
+      route === 'isolated-instance' ||
+      route === 'sandbox' ||
+      (route === 'allowed-host' && !isAtLeast(label.sensitivity, 'SECRET'))
     if (!isRouted) return isGranted ? approvedBy(subject) : refuse(subject, route)
     if (untrusted && label.isUntrusted) return isGranted ? approvedBy(subject) : askAfterUntrusted(subject)
-    return allowed(
-      route === 'isolated-instance' ? 'it goes to the isolated instance' : 'its host may be reached with private data',
-    )
+    return allowed(ROUTE_REASONS[route])
   }
   if (untrusted && label.isUntrusted && permission.value.includes('WRITE') && !isGranted)
     return askAfterUntrusted(subject)
   return allowed(`the session is ${label.sensitivity}, and the tool does not reach out`)
+}
+
+const ROUTE_REASONS: Readonly<Record<PrivateRoute, string>> = {
+  'isolated-instance': 'it goes to the isolated instance',
+  'allowed-host': 'its host may be reached with private data',
+  sandbox: 'its process is in a sandbox, which lets out no more than the label of the session allows',
 }
 
 const verdicts = new Map<string, Verdict>()
@@ -108,7 +114,7 @@ export function describeRemedies({ call, label }: CallContext, approval: string 
     ...(isAtLeast(label.sensitivity, 'SECRET')
       ? []
       : [`the operator can allow the host of ${server} (sandbox.proxied.allow in config.yaml)`]),
-    `the operator can give ${server} an isolated instance (url_isolated)`,
+    `the operator can give ${server} an isolated instance (url_isolated), or run it in a sandbox (sandbox: auto) if the gateway starts it`,
     ...(kind === 'tool'
       ? [
           `or, if this tool reaches out to nobody, write so in tools.yaml (${quoteForShell(reviewName(call.offer))}: permission: [READ])`,

@@ -1,4 +1,4 @@
-import type { Cancellation, JsonObject, SallyportError, ServerInstance } from '@sallyport/core'
+import type { Cancellation, JsonObject, NetworkMode, SallyportError, ServerInstance } from '@sallyport/core'
 import type { AskClient, Client } from '../client.ts'
 import type { Permit } from '../permit.ts'
 import type { ResourceSubscription } from '../resource-subscription.ts'
@@ -43,6 +43,8 @@ export interface OutgoingCall {
    * each.
    */
   readonly session?: string | undefined
+  /** What the session of the call may reach at this moment, for a process that serves it in a sandbox. */
+  readonly networkMode?: (() => NetworkMode) | undefined
   /** Who makes the request, for a server that is told so. Requests of the gateway itself have no caller. */
   readonly caller?: CallerIdentity | undefined
   /** The client that asks; `undefined` if the gateway itself asks. */

@@ -1,4 +1,4 @@
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { type ChildProcess, type ChildProcessWithoutNullStreams, type StdioOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import {
@@ -26,6 +26,10 @@ export interface ProcessGroupOptions {
   readonly mark: string
   readonly watchdog: Watchdog
   readonly gracePeriods?: GracePeriods | undefined
+  /** What the program gets besides stdin, stdout and stderr. */
+  readonly descriptors?: Exclude<StdioOptions, string> | undefined
+  /** Asks the program to end; `undefined`: SIGTERM for the group. */
+  readonly terminate?: (() => void) | undefined
 }
 
 export interface Exit {
@@ -46,8 +50,8 @@ export async function openProcessGroup(options: ProcessGroupOptions): Promise<Pr
     ...(options.cwd !== undefined && { cwd: options.cwd }),
     env: options.env,
     detached: true,
-    stdio: 'pipe',
-  })
+    stdio: ['pipe', 'pipe', 'pipe', ...(options.descriptors ?? [])],
+  }) as ChildProcessWithoutNullStreams
   const group = child.pid === undefined ? undefined : new ProcessGroup(child, child.pid, options)
   await once(child, 'spawn')
   return group as ProcessGroup
@@ -86,6 +90,11 @@ export class ProcessGroup {
     })
   }
 
+  /** For a sandbox, which is reached through further pipes. */
+  get child(): ChildProcess {
+    return this.#child
+  }
+
   get stdin(): ChildProcessWithoutNullStreams['stdin'] {
     return this.#child.stdin
   }
@@ -120,11 +129,17 @@ export class ProcessGroup {
     const known = this.#members()
     this.#child.stdin.destroy()
     if (!(await this.exitsWithin(graces.afterInputEnds))) {
-      signalGroup(this.pid, 'SIGTERM')
+      this.#terminate()
       await this.exitsWithin(graces.afterTerminate)
     }
     if (this.#exit !== undefined) await this.#terminateRest(known, graces.afterTerminate)
     return this.#sweep(known)
+  }
+
+  #terminate(): void {
+    const { terminate } = this.#options
+    if (terminate) terminate()
+    else signalGroup(this.pid, 'SIGTERM')
   }
 
   /** The program exited by itself; its remaining children get the same chance. There is no event for their end. */

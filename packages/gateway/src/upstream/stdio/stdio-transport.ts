@@ -3,10 +3,12 @@ import path from 'node:path'
 import type { Writable } from 'node:stream'
 import { cutText, maskSecrets, SallyportError } from '@sallyport/core'
 import type { ProgramServerConfig } from '../../config/config.ts'
+import type { SandboxedProgram, ServerSandbox } from '../../sandbox/sandbox.ts'
 import { GATEWAY_PERMIT, recheckPermit, usePermit } from '../permit.ts'
 import {
   type Exit,
   type GracePeriods,
+  MARK_VARIABLE,
   openProcessGroup,
   type ProcessGroup,
   type Watchdog,
@@ -29,6 +31,8 @@ export interface StdioTransportOptions {
   /** Further variables, created right before the program starts. The entry cannot override them. */
   readonly startVariables?: (() => Promise<Readonly<Record<string, string>>>) | undefined
   readonly gracePeriods?: GracePeriods
+  /** Opens the sandbox that the program runs in; `undefined`: it runs like any other program of this user. */
+  readonly openSandbox?: ((env: Readonly<Record<string, string>>) => Promise<ServerSandbox>) | undefined
   /** How many bytes may wait for a server that does not read its stdin. */
   readonly maxQueuedBytes?: number
 }
@@ -103,8 +107,9 @@ export class StdioTransport implements Transport {
   }
 
   async #start(): Promise<ProcessGroup> {
-    const { config, environment, mark, watchdog, gracePeriods, startVariables } = this.#options
+    const { config, environment, mark, watchdog, gracePeriods, startVariables, openSandbox } = this.#options
     const own = startVariables ? { ...config.env, ...(await startVariables()) } : config.env
+    if (openSandbox) return this.#startInside(await openSandbox(own))
     const env = buildChildEnvironment({ inherited: environment, own, mark })
     const { command, args, cwd } = config
     try {
@@ -113,6 +118,27 @@ export class StdioTransport implements Transport {
       return group
     } catch (error) {
       throw spawnFailure(config, env.PATH, error)
+    }
+  }
+
+  /** The program gets nothing before the sandbox has been checked from outside. */
+  async #startInside(sandbox: ServerSandbox): Promise<ProcessGroup> {
+    const { config, mark, watchdog, gracePeriods } = this.#options
+    let program: SandboxedProgram | undefined
+    try {
+      const { command, args, env, descriptors } = sandbox.launch
+      const group = await openProcessGroup({
+        ...{ command, args, descriptors, mark, watchdog, gracePeriods, cwd: undefined },
+        env: { ...env, [MARK_VARIABLE]: mark },
+        terminate: () => program?.signal('SIGTERM', 'group'),
+      })
+      void group.exited.then(() => sandbox.close())
+      this.#attach(group)
+      program = await sandbox.admit(group.child)
+      return group
+    } catch (error) {
+      await sandbox.close()
+      throw error instanceof SallyportError ? error : spawnFailure(config, undefined, error)
     }
   }
 

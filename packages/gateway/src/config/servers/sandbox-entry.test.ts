@@ -1,0 +1,53 @@
+import { describe, expect, it } from 'vitest'
+import { loadConfig, loadProblems } from '../home/home.test-kit.ts'
+
+const sandboxOf = async (entry: string, section = '{}') => {
+  const { settings } = await loadConfig(`sandbox: ${section}\nmcp_servers: {a: {command: x, ${entry}}}`)
+  const [server] = settings.servers
+  return server?.kind === 'stdio' ? { per: server.per, sandbox: server.sandbox } : undefined
+}
+
+describe('the sandbox of a server', () => {
+  it('is none unless the entry or the section asks for one', async () => {
+    expect(await sandboxOf('enabled: true')).toEqual({ per: 'gateway', sandbox: undefined })
+    expect(await sandboxOf('sandbox: none')).toEqual({ per: 'gateway', sandbox: undefined })
+  })
+
+  it.each(['auto', 'bubblewrap'])('has a process for each session (%s)', async (driver) => {
+    const sandbox = { network: 'brokered', mounts: [] }
+    expect(await sandboxOf(`sandbox: ${driver}`)).toEqual({ per: 'session', sandbox })
+    expect(await sandboxOf('enabled: true', `{default: ${driver}}`)).toEqual({ per: 'session', sandbox })
+  })
+
+  it('has the network and the mounts of the entry', async () => {
+    expect((await sandboxOf('sandbox: auto, network: none, mounts: [/srv, "/a:/b:rw"]'))?.sandbox).toEqual({
+      network: 'none',
+      mounts: ['/srv', '/a:/b:rw'],
+    })
+  })
+
+  it('can be refused by an entry that says so twice', async () => {
+    const none = 'sandbox: none, allow_unsandboxed: true'
+    expect((await sandboxOf(none, '{default: auto}'))?.sandbox).toBeUndefined()
+  })
+
+  it.each([
+    ['sandbox: {default: auto}\nmcp_servers: {a: {command: x, sandbox: none}}', 'allow_unsandboxed: true'],
+    ['mcp_servers: {a: {command: x, network: none}}', 'sandbox: auto'],
+    ['mcp_servers: {a: {command: x, mounts: [/srv]}}', 'sandbox: auto'],
+    ['mcp_servers: {a: {command: x, sandbox: auto, per: gateway}}', '"session"'],
+    ['mcp_servers: {a: {command: x, sandbox: auto, mounts: [srv]}}', 'begins with / or ~'],
+    ['mcp_servers: {a: {url: "http://127.0.0.1:1/mcp", sandbox: auto}}', 'url_isolated'],
+    ['mcp_servers: {a: {type: docker-gateway, sandbox: auto}}', 'program of its own'],
+    ['mcp_servers: {a: {command: x, sandbox: docker}}', 'auto'],
+  ])('is an error in %s', async (yaml, expected) => {
+    expect((await loadProblems(yaml)).join()).toContain(expected)
+  })
+
+  it('is asked for by a default that is written as a variable', async () => {
+    const { settings } = await loadConfig(`sandbox: {default: "\${SANDBOX}"}\nmcp_servers: {a: {command: x}}`, {
+      SANDBOX: 'auto',
+    })
+    expect(settings.servers[0]).toMatchObject({ sandbox: { network: 'brokered' } })
+  })
+})

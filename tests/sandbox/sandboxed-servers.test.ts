@@ -1,0 +1,229 @@
+import { once } from 'node:events'
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { makeFolder, npmServer } from '../governed-bench.ts'
+import { modernRequest } from '../mcp-client.ts'
+import { eventually } from '../processes.ts'
+import { promise } from '../promises.ts'
+import { runCommand } from '../run-command.ts'
+import { endProcess, makePlace, type Place, REPOSITORY, type RunningGateway, runGateway } from '../run-gateway.ts'
+import { canSandbox } from './sandbox-world.ts'
+
+const AVAILABLE = canSandbox()
+const SERVER = join(REPOSITORY, 'tests/fixtures/reaching-server.mjs')
+
+/** Listens outside of every sandbox: whatever arrives there has left. */
+interface Listener {
+  readonly port: number
+  arrived(): string
+  close(): Promise<unknown>
+}
+
+async function openListener(): Promise<Listener> {
+  let text = ''
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {})
+    socket.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk
+      if (chunk.startsWith('POST')) socket.end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n')
+    })
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  return {
+    port: (server.address() as AddressInfo).port,
+    arrived: () => text,
+    close: () => {
+      for (const socket of sockets) socket.destroy()
+      return once(server.close(), 'close')
+    },
+  }
+}
+
+let allowed: Listener
+let other: Listener
+let place: Place
+let gateway: RunningGateway
+let folder: ReturnType<typeof makeFolder>
+
+const reaching = { command: process.execPath, args: [SERVER] }
+const open = { requires_approval: false }
+
+beforeAll(async () => {
+  ;[allowed, other] = [await openListener(), await openListener()]
+  place = makePlace()
+  folder = makeFolder()
+  const data = folder.path
+  writeFileSync(join(data, 'pay.txt'), 'Ada earns 520138')
+  place.writeConfig({
+    governance: { enforce: true, escalation: { policy_violations: false } },
+    sandbox: { proxied: { allow: [`127.0.0.1:${allowed.port}`] } },
+    mcp_servers: {
+      reaching: { ...reaching, sandbox: 'auto' },
+      closed: { ...reaching, sandbox: 'auto', network: 'none' },
+      plain: reaching,
+      files: { ...npmServer('filesystem', data), sandbox: 'auto', mounts: [data], sensitivity: 'confidential' },
+    },
+  })
+  writeFileSync(
+    join(place.home, 'tools.yaml'),
+    JSON.stringify({
+      tools: Object.fromEntries(['reaching', 'closed', 'plain', 'files'].map((id) => [`${id}/*`, open])),
+    }),
+  )
+  gateway = await runGateway({ place, args: [] })
+})
+
+afterAll(async () => {
+  await gateway.stop()
+  await Promise.all([allowed.close(), other.close()])
+  folder.remove()
+})
+
+/** A new token each time: what counts is the session that it names. */
+async function call(session: string, tool: string, args: object = {}): Promise<string> {
+  const headers = { authorization: `Bearer ${gateway.token('operator')}`, 'content-type': 'application/json' }
+  const body = JSON.stringify({ agent: 'codex', session })
+  const minted = await fetch(`${gateway.url}/api/tokens`, { method: 'POST', headers, body })
+  const { token } = (await minted.json()) as { token: string }
+  const params = { name: tool, arguments: args }
+  const { message } = await modernRequest(gateway.mcp, 'tools/call', params, { authorization: `Bearer ${token}` })
+  return message.result?.content?.[0]?.text ?? JSON.stringify(message)
+}
+
+const reach = (session: string, { port }: Listener, text: string, server = 'reaching'): Promise<string> =>
+  call(session, `${server}_reach`, { host: '127.0.0.1', port, text })
+const readPay = (session: string): Promise<string> =>
+  call(session, 'files_read_text_file', { path: join(folder.path, 'pay.txt') })
+const raise = (session: string, level: string) =>
+  runCommand(['sessions', 'raise', session, level, '--why', 'a test', '--home', place.home, '--state', place.state])
+const recorded = (type: string) => gateway.records().filter((record) => record.type === type)
+
+describe.skipIf(!AVAILABLE)(`a server in a sandbox (${promise('SEN-11')})`, () => {
+  it('reaches nothing but its proxy, which the same server outside does not need', async () => {
+    const target = { host: '127.0.0.1', port: other.port }
+    expect(await call('anna', 'plain_dial', target)).toBe('connected')
+    expect(await call('anna', 'reaching_dial', target)).toMatch(/^E/)
+    expect(await reach('anna', allowed, 'public-1')).toBe('200')
+    expect(await reach('anna', other, 'public-2')).toBe('403')
+    expect(allowed.arrived()).toContain('public-1')
+    expect(other.arrived()).not.toContain('public-')
+  })
+
+  it(`has a process for each session (${promise('SEN-24')})`, async () => {
+    await call('count-1', 'reaching_count')
+    expect(await call('count-1', 'reaching_count')).toBe('2')
+    expect(await call('count-2', 'reaching_count')).toBe('1')
+  })
+
+  it('sees the folders that its entry mounts, and not the home of the gateway', async () => {
+    expect(await readPay('reader')).toContain('Ada earns')
+    const listed = await call('reader', 'files_list_directory', { path: place.home })
+    expect(listed).not.toContain('config.yaml')
+  })
+
+  it('is recorded with what it wanted to reach', async () => {
+    await reach('recorder', other, 'never')
+    expect(recorded('SANDBOX_STARTED')).toContainEqual(
+      expect.objectContaining({ server: 'reaching', driver: 'bubblewrap', mode: 'FULL' }),
+    )
+    expect(recorded('EGRESS_DECIDED')).toContainEqual(
+      expect.objectContaining({ server: 'reaching', host: '127.0.0.1', port: other.port, allowed: false }),
+    )
+  })
+
+  it('without a network never reaches anything, listed or not', async () => {
+    expect(await reach('anna', allowed, 'closed-1', 'closed')).toBe('403')
+    expect(allowed.arrived()).not.toContain('closed-1')
+  })
+})
+
+describe.skipIf(!AVAILABLE)(`what a sandbox can reach (${promise('SEN-7')}, ${promise('SEN-9')})`, () => {
+  it(`shrinks with the label of its session, while the process and its state live on (${promise('SEN-5')})`, async () => {
+    expect(await call('ben', 'reaching_open_tunnel', { host: '127.0.0.1', port: allowed.port })).toBe('open')
+    await call('ben', 'reaching_count')
+    expect(await readPay('ben')).toContain('Ada earns')
+    expect(await reach('ben', allowed, 'confidential-1')).toBe('200')
+    expect(await reach('ben', other, 'confidential-2')).toBe('403')
+    await call('ben', 'reaching_send', { text: 'tunnel-1' })
+    await eventually(
+      () => allowed.arrived(),
+      (text) => text.includes('tunnel-1'),
+    )
+
+    expect((await raise('ben', 'SECRET')).code).toBe(0)
+    await call('ben', 'reaching_send', { text: 'tunnel-2' })
+    expect(await reach('ben', allowed, 'secret-1')).toBe('403')
+    expect(await call('ben', 'reaching_count')).toBe('2')
+    expect(allowed.arrived()).not.toMatch(/tunnel-2|secret-1/)
+    expect(recorded('SANDBOX_NARROWED')).toContainEqual(
+      expect.objectContaining({ server: 'reaching', from: 'PROXIED', to: 'NONE', cut: 1 }),
+    )
+  })
+
+  it('is no less for other sessions', async () => {
+    await readPay('cleo')
+    expect(await reach('dora', allowed, 'dora-1')).toBe('200')
+    expect(await call('dora', 'plain_count')).toMatch(/^\d+$/)
+  })
+
+  it('is what the label says from the start if the label rose before, also after the gateway was killed', async () => {
+    await call('eve', 'plain_count')
+    expect((await raise('eve', 'SECRET')).code).toBe(0)
+    expect(await reach('eve', allowed, 'eve-1')).toBe('403')
+    gateway.child.kill('SIGKILL')
+    await once(gateway.child, 'exit')
+    gateway = await runGateway({ place, args: [] })
+    expect(await reach('eve', allowed, 'eve-2')).toBe('403')
+    expect(allowed.arrived()).not.toContain('eve-')
+  })
+
+  it('does not make a server outside of sandboxes reachable', async () => {
+    await readPay('fred')
+    expect(await reach('fred', allowed, 'fred-1', 'plain')).toContain('PRIVATE_SESSION')
+    expect(allowed.arrived()).not.toContain('fred-1')
+  })
+})
+
+describe.skipIf(!AVAILABLE)(`a server that cannot be put into a sandbox (${promise('SEN-12')})`, () => {
+  it('is not started, and says why and what to do', async () => {
+    const config = { mcp_servers: { reaching: { ...reaching, sandbox: 'auto' } } }
+    // Only what starts the gateway itself is in this PATH.
+    const bin = join(place.home, 'bin')
+    mkdirSync(bin)
+    const without = await runGateway({ config, env: { PATH: bin } })
+    try {
+      const { message } = await modernRequest(without.mcp, 'tools/call', { name: 'reaching_count', arguments: {} })
+      const text = JSON.stringify(message)
+      expect(text).toContain('there is no program bwrap (bubblewrap) in PATH')
+      expect(text).toContain('apt-get install bubblewrap')
+    } finally {
+      await without.stop()
+    }
+  })
+})
+
+describe.skipIf(!AVAILABLE)(`a gateway that is killed (${promise('SEN-14')})`, () => {
+  it('leaves no process in a sandbox, and no folder', async () => {
+    const config = { mcp_servers: { reaching: { ...reaching, sandbox: 'auto' } } }
+    const temporary = join(place.home, 'tmp')
+    mkdirSync(temporary)
+    const short = temporary.length > 60 ? tmpdir() : temporary
+    const before = new Set(readdirSync(short))
+    const doomed = await runGateway({ config, env: { TMPDIR: temporary } })
+    const { message } = await modernRequest(doomed.mcp, 'tools/call', { name: 'reaching_count', arguments: {} })
+    expect(message.result?.content?.[0]?.text).toBeDefined()
+    doomed.child.kill('SIGKILL')
+    await once(doomed.child, 'exit')
+    await eventually(
+      () => readdirSync(short).filter((name) => name.startsWith('sallyport-sandbox-') && !before.has(name)),
+      (left) => left.length === 0,
+    )
+    await endProcess(doomed.child)
+    doomed.remove()
+  })
+})
