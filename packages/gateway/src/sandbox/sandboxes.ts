@@ -58,7 +58,12 @@ export class Sandboxes {
       policy: this.#policyFor(mode),
       onDecision: (decision) => record(toEvent(server.server, decision)),
     })
-    record({ type: 'SANDBOX_STARTED', server: server.server, driver: driver.name, mode })
+    try {
+      record({ type: 'SANDBOX_STARTED', server: server.server, driver: driver.name, mode })
+    } catch (error) {
+      await sandbox.close()
+      throw error
+    }
     const opened = new ServerSandbox({ sandbox, server, mode, onClose: () => this.#open.delete(opened) })
     this.#open.add(opened)
     // The label may have risen meanwhile.

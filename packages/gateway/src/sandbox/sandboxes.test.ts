@@ -1,0 +1,55 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import type { SandboxDriver } from './drivers/driver.ts'
+import { createProtection } from './files/protected-folders.ts'
+import { Sandboxes } from './sandboxes.ts'
+
+const [before, folder] = [process.env.TMPDIR, { path: '' }]
+beforeEach(async () => {
+  folder.path = await mkdtemp(join(tmpdir(), 'sandboxes-'))
+  process.env.TMPDIR = folder.path
+})
+afterEach(async () => {
+  if (before === undefined) delete process.env.TMPDIR
+  else process.env.TMPDIR = before
+  await rm(folder.path, { recursive: true })
+})
+
+/** A command line is all that it makes: nothing is started here. */
+const driver: SandboxDriver = {
+  name: 'bubblewrap',
+  probe: async () => ({ ok: true }),
+  prepare: () => ({
+    ...{ command: '/bin/true', args: [], env: {}, descriptors: [] },
+    admit: () => Promise.reject(new Error('nothing is started')),
+  }),
+}
+
+const open = (record: () => void) =>
+  new Sandboxes({
+    ...{ driver, environment: { PATH: '/usr/bin:/bin' }, cwd: '/', allow: () => [], record, onEvent: () => {} },
+    protection: createProtection({ userHome: '/home/somebody', own: [] }),
+  }).open({
+    ...{ server: 'files', command: ['/bin/true'], cwd: undefined, env: {}, mounts: [] },
+    ...{ networkMode: () => 'FULL', onNote: () => {} },
+  })
+
+it('leaves no proxy and no folder if the start of a sandbox cannot be recorded', async () => {
+  const full = new Error('the disk is full')
+  await expect(
+    open(() => {
+      throw full
+    }),
+  ).rejects.toBe(full)
+  expect(await readdir(folder.path)).toEqual([])
+})
+
+it('has both until it is closed', async () => {
+  const sandbox = await open(() => {})
+  const [name = ''] = await readdir(folder.path)
+  expect(await readdir(join(folder.path, name))).toEqual(['egress.sock'])
+  await sandbox.close()
+  expect(await readdir(folder.path)).toEqual([])
+})
