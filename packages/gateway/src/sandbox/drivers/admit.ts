@@ -13,6 +13,8 @@ export interface Admission {
   readonly expected: Expectation
   /** Numbers of the descriptors for options, for what bubblewrap reports, and for the word that starts the program. */
   readonly pipes: { readonly options: number; readonly info: number; readonly gate: number }
+  /** How long each part of the start may take. */
+  readonly timeoutMs?: number
 }
 
 const START_TIMEOUT_MS = 30_000
@@ -25,15 +27,23 @@ const PROGRAM_ID = 2
 export async function admitProgram(child: ChildProcess, admission: Admission): Promise<SandboxedProgram> {
   const pipe = (number: number): Duplex => child.stdio[number] as Duplex
   const { options, info, gate } = admission.pipes
+  const { timeoutMs = START_TIMEOUT_MS } = admission
   const exited = waitForExit(child)
   // Each pipe breaks if bubblewrap fails; its exit says more.
   for (const number of [options, info, gate]) pipe(number).on('error', () => {})
   pipe(options).end(admission.options.map((option) => `${option}\0`).join(''))
+  let isLate = false
+  // Whoever closes a sandbox waits for its start, so that has to end.
+  const timer = setTimeout(() => {
+    isLate = true
+    child.kill('SIGKILL')
+  }, timeoutMs)
   const init = await Promise.race([readInit(pipe(info)), exited.then(() => undefined)])
-  if (init === undefined) throw notCreated(await exited)
+  clearTimeout(timer)
+  if (init === undefined) throw isLate ? notReady(timeoutMs) : notCreated(await exited)
   const sandbox = new BubblewrapProgram(child, init, exited)
   try {
-    const pid = await waitForProgram(init, child)
+    const pid = await waitForProgram(init, child, timeoutMs)
     const differences = readParent(init) === child.pid ? attest(pid, admission.expected) : ['it is not our own']
     if (differences.length > 0) throw notAsExpected(differences)
     pipe(gate).end('start\n')
@@ -72,8 +82,8 @@ function readInit(info: Duplex): Promise<number> {
 }
 
 /** Our shell has started the bridge, and waits. */
-async function waitForProgram(init: number, child: ChildProcess): Promise<number> {
-  const deadline = performance.now() + START_TIMEOUT_MS
+async function waitForProgram(init: number, child: ChildProcess, timeoutMs: number): Promise<number> {
+  const deadline = performance.now() + timeoutMs
   while (performance.now() < deadline) {
     if (child.exitCode !== null || child.signalCode !== null)
       throw notCreated({ code: child.exitCode, signal: child.signalCode })
@@ -81,13 +91,7 @@ async function waitForProgram(init: number, child: ChildProcess): Promise<number
     if (pid !== undefined) return pid
     await delay(POLL_MS)
   }
-  throw new SallyportError(
-    'SANDBOX_UNAVAILABLE',
-    `The sandbox was not ready after ${START_TIMEOUT_MS / 1000} seconds.`,
-    {
-      hint: 'The machine may be overloaded. Try again.',
-    },
-  )
+  throw notReady(timeoutMs)
 }
 
 /** A program that bubblewrap isolates. */
@@ -136,6 +140,11 @@ class BubblewrapProgram {
     }
   }
 }
+
+const notReady = (timeoutMs: number): SallyportError =>
+  new SallyportError('SANDBOX_UNAVAILABLE', `The sandbox was not ready after ${timeoutMs / 1_000} seconds.`, {
+    hint: 'The machine may be overloaded, or a mounted folder may not answer. Try again.',
+  })
 
 function notCreated({ code, signal, error }: Exit): SallyportError {
   const how =
