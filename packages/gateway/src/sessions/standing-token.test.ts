@@ -47,7 +47,11 @@ describe('the standing tokens', () => {
       () => writeFileSync(testTokens.file('operator'), readFileSync(testTokens.file('agent'))),
       'does not hold a token',
     ],
-    ['is huge', () => writeFileSync(testTokens.file('operator'), 'x'.repeat(1_000_000)), 'more than any token needs'],
+    [
+      'is huge',
+      () => writeFileSync(testTokens.file('operator'), 'x'.repeat(1_000_000)),
+      'more than any token or key needs',
+    ],
     ['is a link', () => replaceBySymlink(testTokens.file('operator')), 'symbolic link'],
   ])('are replaced at the start when the file %s', async (_, harm, warning) => {
     const before = await testTokens.open()

@@ -47,7 +47,7 @@ function readOpened(fd: number, whenExposed: 'close' | 'leave'): PrivateFile {
 
 function findProblem(stats: Stats): string | undefined {
   if (!stats.isFile()) return 'is not a regular file'
-  if (stats.size > MAX_BYTES) return `has ${stats.size} bytes, more than any token needs`
+  if (stats.size > MAX_BYTES) return `has ${stats.size} bytes, more than any token or key needs`
   if (!hasModes()) return undefined
   if (stats.uid !== process.getuid?.()) return `belongs to another user (uid ${stats.uid})`
   if ((stats.mode & 0o022) !== 0) return 'can be written by other users'

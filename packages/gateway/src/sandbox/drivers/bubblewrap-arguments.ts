@@ -28,7 +28,18 @@ export const EGRESS_SOCKET = `${OWN_FOLDER}/egress.sock`
 export const HOME = '/tmp/home'
 export const WORKSPACE = '/workspace'
 
-const SYSTEM_FOLDERS = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/nix/store', '/gnu/store']
+/** Part of every sandbox, as far as this machine has them. */
+export const SYSTEM_FOLDERS = [
+  '/usr',
+  '/bin',
+  '/sbin',
+  '/lib',
+  '/lib32',
+  '/lib64',
+  '/libx32',
+  '/nix/store',
+  '/gnu/store',
+]
 
 /** What programs need of /etc: nothing in these is secret. */
 const SYSTEM_SETTINGS = [

@@ -63,7 +63,7 @@ function findProgram({ command: [name], cwd, environment }: ProgramRequest): str
   if (path !== undefined && isProgram(path)) return path
   const where = name.includes('/') ? 'no program with this path' : 'no program with this name in PATH'
   throw new SallyportError('USAGE', `${name} cannot be started: there is ${where}.`, {
-    hint: 'Install it, or correct the command after --.',
+    hint: 'Install it, or correct the command.',
   })
 }
 
@@ -126,4 +126,4 @@ function chooseCwd({ cwd, mounts, isNeeded }: CwdOptions): string {
 }
 
 const notInstalled = ([name, ...args]: readonly [string, ...string[]]): string =>
-  `${name} has not installed this package yet, and will download it into a private folder at each start, which needs network mode FULL or its registry in --allow. Run it once outside to avoid that: ${[name, ...args].map(quoteForShell).join(' ')}`
+  `${name} has not installed this package yet, and will download it into a private folder at each start, which needs a network mode that reaches the registry. Run it once outside to avoid that: ${[name, ...args].map(quoteForShell).join(' ')}`

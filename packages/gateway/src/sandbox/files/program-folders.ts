@@ -1,9 +1,7 @@
 import { existsSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs'
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
+import { SYSTEM_FOLDERS } from '../drivers/bubblewrap-arguments.ts'
 import { findProtection, isInside, type ProtectedFolders, resolveLinks } from './protected-folders.ts'
-
-/** Part of every sandbox. */
-const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib64', '/nix/store', '/gnu/store']
 
 /** The parts of an installation, beside its folder `bin`. */
 const INSTALLED_PARTS = ['bin', 'lib', 'lib64', 'libexec']
@@ -43,7 +41,7 @@ function findPackages(folder: string, protection: ProtectedFolders): readonly st
 
 /** Without those that are in another one, or in every sandbox anyway. */
 export function keepOutermost(paths: readonly string[]): readonly string[] {
-  const unique = [...new Set(paths)].filter((path) => !SYSTEM.some((folder) => isInside(path, folder)))
+  const unique = [...new Set(paths)].filter((path) => !SYSTEM_FOLDERS.some((folder) => isInside(path, folder)))
   return unique.filter((path) => !unique.some((other) => other !== path && isInside(path, other)))
 }
 

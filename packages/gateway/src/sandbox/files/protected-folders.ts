@@ -16,7 +16,8 @@ export interface ProtectionOptions {
 
 /** Folders that hold so much more than one program's files that they are never shown because of one. */
 const COMMON_FOLDERS = ['/', '/home', '/root', '/tmp', '/var', '/var/tmp', '/var/lib', '/etc', '/opt', '/srv', '/mnt']
-const SYSTEM_FOLDERS = ['/media', '/run', '/dev', '/proc', '/sys', '/boot']
+/** Nothing in these is ever shown. */
+const MACHINE_FOLDERS = ['/media', '/run', '/dev', '/proc', '/sys', '/boot']
 
 /** The same, below the home folder. */
 const COMMON_FOLDERS_OF_USER = ['.config', '.local', '.local/bin', '.local/share', '.local/state', '.cache']
@@ -35,7 +36,7 @@ export function findProtection(path: string, { home, secret }: ProtectedFolders)
   if (holder !== undefined) return `${holder} is never shown to sandboxes`
   if (isInside(home, path)) return `it contains the home folder ${home}`
   const common = [...COMMON_FOLDERS, ...COMMON_FOLDERS_OF_USER.map((name) => join(home, name))]
-  if (common.includes(path) || SYSTEM_FOLDERS.some((folder) => isInside(path, folder)))
+  if (common.includes(path) || MACHINE_FOLDERS.some((folder) => isInside(path, folder)))
     return 'it holds more than the files of one program'
   return undefined
 }

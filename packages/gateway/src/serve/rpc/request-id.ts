@@ -37,8 +37,8 @@ const ID_MEMBERS: Readonly<Record<string, readonly string[]>> = {
 }
 
 /**
- * The same message, or batch, with ids and progress tokens as marked strings where they are integers that a double cannot represent; `undefined`
- * if there are none. The text is known to be valid JSON.
+ * The same message, or batch, with ids and progress tokens as marked strings where they are integers that a double
+ * cannot represent; `undefined` if there are none. The text is known to be valid JSON.
  */
 export function markExactIds(text: string): string | undefined {
   const start = text.search(/\S/)

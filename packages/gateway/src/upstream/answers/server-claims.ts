@@ -8,8 +8,7 @@ const MAX_CLAIM_BYTES = 200_000
 /**
  * What a server says to the gateway in the `_meta` of its answer, by key (`sallyport/…`); `undefined` if it says
  * nothing. A claim that is too long, that is made twice, or that has a member twice is `null`: nobody knows what it
- * means. Whether a claim
- * counts depends on the server's entry.
+ * means. Whether a claim counts depends on the server's entry.
  */
 export function readServerClaims({ parts, envelope }: Frame): JsonObject | undefined {
   const { reservedMembers } = envelope
