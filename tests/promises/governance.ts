@@ -32,7 +32,7 @@ export const GOVERNANCE_PROMISES = {
   'GOV-8': {
     text: 'Permissions are a set; what an untrusted server says about its tools can only add to it',
     state: 'partial',
-    missing: 'servers without network access: there are none yet',
+    missing: 'inferring less for servers without a network: calls of private sessions pass by their route instead',
   },
   'GOV-9': {
     text: 'A tool whose definition changed is shown as it was reviewed and refused until a person who saw the change accepts it',
@@ -94,8 +94,7 @@ export const GOVERNANCE_PROMISES = {
   'GOV-23': { text: 'unattended_paths and governance.auto_approve spell out what needs no person', state: 'built' },
   'GOV-24': {
     text: 'Every call and every change of the gateway is an event that can be queried',
-    state: 'partial',
-    missing: 'the events of sandboxes',
+    state: 'built',
   },
   'GOV-25': {
     text: 'Every decision is one record: who, what, each step, the rule with file and line; the label of the session before and after; explain shows it to a person',

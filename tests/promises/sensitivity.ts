@@ -67,7 +67,7 @@ export const SENSITIVITY_PROMISES = {
   'SEN-13': {
     text: 'Inside, the system is read-only, /tmp is private, the workspace is at /workspace, further files are named, the environment is empty, no descriptor is inherited, and memory and processes are limited',
     state: 'partial',
-    missing: 'a limit on the processes of a sandbox that root started',
+    missing: 'a limit on the processes of a sandbox that root started, and all limits where util-linux is missing',
   },
   'SEN-14': {
     text: 'Stopping a sandbox resolves when nothing inside is alive; nothing survives the death of its parent',

@@ -126,7 +126,7 @@ describe.skipIf(!AVAILABLE)(`a server in a sandbox (${promise('SEN-11')})`, () =
     expect(listed).not.toContain('config.yaml')
   })
 
-  it('is recorded with what it wanted to reach', async () => {
+  it(`is recorded with what it wanted to reach (${promise('GOV-24')})`, async () => {
     await reach('recorder', other, 'never')
     expect(recorded('SANDBOX_STARTED')).toContainEqual(
       expect.objectContaining({ server: 'reaching', driver: 'bubblewrap', mode: 'FULL' }),
