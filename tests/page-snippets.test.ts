@@ -13,6 +13,7 @@ const ENVIRONMENT = {
   HOME: '/home/ann',
   OTLP_TOKEN: 'x',
   DATA_TOKEN: 'x',
+  GITHUB_TOKEN: 'x',
   HOOK_SECRET: 'a secret of thirty-two bytes or so',
   ANTHROPIC_API_KEY: 'x',
   // Of the example of private data.
@@ -81,7 +82,7 @@ describe('a configuration that a page shows', () => {
   })
 
   it('is found in the pages', () => {
-    expect([settings.length, profiles.length, yaml.length]).toEqual([8, 2, 13])
+    expect([settings.length, profiles.length, yaml.length]).toEqual([9, 2, 14])
   })
 })
 
