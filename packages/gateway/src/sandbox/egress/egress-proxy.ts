@@ -54,12 +54,14 @@ class ListeningProxy implements EgressProxy {
   readonly #control: EgressControl
   readonly #server: Server
   readonly #clients = new Set<Socket>()
+  /** How many requests of a client wait for their response. */
+  readonly #unanswered = new WeakMap<Socket, number>()
   /** Clients whose tunnel carries HTTP, and where it leads. */
   readonly #tunnels = new WeakMap<Socket, HostAndPort>()
 
   constructor(control: EgressControl) {
     this.#control = control
-    const { headBytes, headMs, connections } = control.limits
+    const { headBytes, headMs, idleMs, connections } = control.limits
     this.#server = createServer({
       maxHeaderSize: headBytes,
       headersTimeout: headMs,
@@ -68,11 +70,20 @@ class ListeningProxy implements EgressProxy {
       connectionsCheckingInterval: headMs / 2,
     })
     this.#server.maxConnections = 2 * connections
+    // Later than outer connections, whose end is answered. It also ends clients that do not read what they asked for.
+    this.#server.timeout = idleMs + headMs
     this.#server.on('connection', (client: Socket) => this.#track(client))
-    this.#server.on('request', (request, response) => this.#serve({ request, response }))
-    this.#server.on('upgrade', (request, client: Socket, head) => this.#upgrade(request, client, head))
+    this.#server.on('request', (request, response) => {
+      this.#countUnanswered(request.socket, response)
+      this.#serve({ request, response })
+    })
+    this.#server.on('upgrade', (request, client: Socket, head) => {
+      if (this.#isAnswering(client)) client.destroy()
+      else this.#upgrade(request, client, head)
+    })
     this.#server.on('connect', (request, client: Socket, head) => {
-      this.#connect(request, client, head).catch(() => client.destroy())
+      if (this.#isAnswering(client)) client.destroy()
+      else this.#connect(request, client, head).catch(() => client.destroy())
     })
   }
 
@@ -104,6 +115,19 @@ class ListeningProxy implements EgressProxy {
     client.on('error', () => client.destroy())
   }
 
+  #countUnanswered(client: Socket, response: ServerResponse): void {
+    const count = (change: number): void => {
+      this.#unanswered.set(client, (this.#unanswered.get(client) ?? 0) + change)
+    }
+    count(1)
+    response.once('close', () => count(-1))
+  }
+
+  /** Whether a client did not wait for a response before it asked for the whole connection: no real client does that. */
+  #isAnswering(client: Socket): boolean {
+    return (this.#unanswered.get(client) ?? 0) > 0
+  }
+
   #serve(exchange: Exchange): void {
     const { request, response } = exchange
     const tunnel = this.#tunnels.get(request.socket)
@@ -118,6 +142,7 @@ class ListeningProxy implements EgressProxy {
     const response = new ServerResponse(request)
     response.shouldKeepAlive = false
     response.assignSocket(client)
+    client.on('drain', () => response.emit('drain'))
     response.once('finish', () => client.destroySoon())
     if (hasBody(request)) return refuseRequest(response, BAD_UPGRADE)
     const isWebSocket = request.headers.upgrade?.toLowerCase() === 'websocket'

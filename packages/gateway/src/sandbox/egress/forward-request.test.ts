@@ -5,6 +5,7 @@ import {
   askOnce,
   Client,
   closeAll,
+  connectRequest,
   FULL,
   listen,
   NONE,
@@ -304,6 +305,21 @@ describe('a WebSocket', () => {
     await expect.poll(() => proxy.proxy.stats.open).toBe(0)
   })
 
+  it('that is asked for before an earlier response has come ends the connection, and nothing else', async () => {
+    const { host, proxy } = await openSocketSite()
+    const get = `GET http://${host}/ HTTP/1.1\r\nHost: ${host}\r\n\r\n`
+    await new Client(proxy.socketPath).send(get + upgrade(host)).closed
+    await new Client(proxy.socketPath).send(get + connectRequest(host)).closed
+    await new Client(proxy.socketPath).send(get).receive('hi')
+  })
+
+  it('that is refused with a long response gets all of it', async () => {
+    const { host, proxy } = await openSite((_, response) => response.end('x'.repeat(3_000_000)))
+    const client = new Client(proxy.socketPath).send(upgrade(host, 'h2c'))
+    await client.closed
+    expect(client.text.length).toBeGreaterThan(3_000_000)
+  })
+
   it('is the only protocol that a request can change to', async () => {
     const { host, proxy, asked } = await openSocketSite()
     await new Client(proxy.socketPath).send(upgrade(host, 'h2c')).receive('hi')
@@ -378,6 +394,20 @@ it('a request that is open when the policy narrows is cut', async () => {
   await client.closed
   await expect.poll(() => sockets[0]?.destroyed).toBe(true)
   expect(proxy.stats.open).toBe(0)
+})
+
+it('a client that does not read its response is given up', async () => {
+  const { host, proxy } = await openSite((_, response) => response.end('x'.repeat(10_000_000)))
+  const { socketPath, proxy: impatient } = await openProxyFor(Number(host.split(':')[1]), { idleMs: 50, headMs: 50 })
+  expect(proxy.proxy.stats.open).toBe(0)
+  const client = new Client(socketPath)
+  client.socket.pause()
+  client.send(`GET http://${host}/ HTTP/1.1\r\nHost: ${host}\r\n\r\n`)
+  await expect.poll(() => impatient.stats.allowed).toBe(1)
+  await expect.poll(() => impatient.stats.open).toBe(0)
+  // What its own operating system has is all that is left for it.
+  await expect.poll(() => client.socket.resume().destroyed).toBe(true)
+  expect(client.text.length).toBeLessThan(10_000_000)
 })
 
 it('a client that leaves ends its request', async () => {
