@@ -51,6 +51,13 @@ it.each([
 })
 
 it.each([
+  [
+    'a subscription after the label',
+    [attempt('m', 11, { way: 'subscribe' })],
+    [[12, 'sink']],
+    {},
+    'arrived 1 times outside',
+  ],
   ['a call after the label', [attempt('m', 11)], [[11, 'sink']], {}, 'arrived 1 times outside'],
   [
     'one that waited',

@@ -28,6 +28,8 @@ const SERVER_COUNT = 5
 /** After more crashes than this, a gateway would leave a server alone for a while. */
 const MAX_SERVER_KILLS = 2
 
+const A_DAY = 86_400_000_000_000n
+
 interface ServerView {
   readonly id: string
   readonly state: string
@@ -52,6 +54,8 @@ class Lane {
   #gateway: RunningGateway | undefined
   #history = new History()
   #read = 0
+  /** In earlier rounds: a server that is started again gets its subscriptions again. */
+  readonly #subscribedBefore = new Set<string>()
   #serverKills = 0
 
   constructor(random: Random) {
@@ -79,6 +83,7 @@ class Lane {
 
   /** Calls race, something is killed meanwhile, and everything is looked at again. */
   async play(round: string): Promise<readonly string[]> {
+    await this.#untilReady()
     this.#history = new History()
     const random = this.#random
     let hasRaised = () => {}
@@ -113,7 +118,9 @@ class Lane {
     const from = this.#history.now()
     if (victim === 'gateway') await this.#restartGateway()
     else await this.#killServer(this.#random.pick([...PIPES, ...REMOTES]))
-    this.#history.disturbances.push({ from, until: this.#history.now() })
+    // A gateway may notice later that a server over HTTP was gone, so its calls may fail until the end of the round.
+    const until = victim === 'gateway' ? this.#history.now() : from + A_DAY
+    this.#history.disturbances.push({ from, until })
   }
 
   async #restartGateway(): Promise<void> {
@@ -183,9 +190,11 @@ class Lane {
     const text = existsSync(this.#notes) ? readFileSync(this.#notes, 'utf8') : ''
     for (const line of text.slice(this.#read).split('\n').filter(Boolean)) {
       const [time = '0', at = '', mark = ''] = line.split(' ')
+      if (this.#subscribedBefore.has(mark)) continue
       this.#history.arrive(mark, at, BigInt(time))
     }
     this.#read = text.length
+    for (const { way, mark } of this.#history.attempts) if (way === 'subscribe') this.#subscribedBefore.add(mark)
   }
 }
 
