@@ -1,7 +1,7 @@
 import { BUILT_IN_SERVER, isPrivate, type Principal, type SallyportError } from '@sallyport/core'
 import { ADAPTERS } from '../agents/agents.ts'
 import type { Catalog } from '../catalog/catalog.ts'
-import { findPrivateRoute, findSelections, mayApprove, type Settings } from '../config/config.ts'
+import { findPrivateRoute, findSelections, listPossibleRoutes, mayApprove, type Settings } from '../config/config.ts'
 import { RetryableApprovals } from '../governance/governance.ts'
 import {
   Audiences,
@@ -61,6 +61,7 @@ export function createDecisionParts(options: DecisionPartsOptions): DecisionPart
     labels: governance.labels,
     labelSettings: () => settings().labels,
     privateRouteOf: (server) => findPrivateRoute(serverOf(server), settings().labels),
+    possibleRoutesOf: (server) => listPossibleRoutes(serverOf(server)),
     isTrusted: (server) => server === BUILT_IN_SERVER || (serverOf(server)?.trusted ?? false),
     mayApprove: (principal) => mayApprove(settings().profiles, principal),
     log: store.log,

@@ -30,7 +30,7 @@ export { readPolicyFields } from './sections/policy-fields.ts'
 export { addServers, type NewServer, type ParsedConfig } from './servers/add-servers.ts'
 export { collectSecrets } from './servers/credentials.ts'
 export { isOwnGateway } from './servers/included-servers.ts'
-export { findPrivateRoute, type PrivateRoute } from './servers/private-route.ts'
+export { findPrivateRoute, listPossibleRoutes, type PrivateRoute } from './servers/private-route.ts'
 export { isTransportHeader } from './servers/server-address.ts'
 export { isSameServer, parseYamlValue, readWrittenServers } from './servers/written-servers.ts'
 export type {

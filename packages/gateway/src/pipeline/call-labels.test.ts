@@ -231,6 +231,25 @@ describe(`the ways out of a refusal (${promise('SEN-6')})`, () => {
       expect(answer.error.hint).toContain(remedy)
   })
 
+  it('are those that the server can have', async () => {
+    const hintOf = async (options: Partial<TestPipelineOptions>): Promise<string> => {
+      const { run } = open(options)
+      await run('hr_salaries')
+      const answer = await run('web_post')
+      return answer.kind === 'failure' ? (answer.error.hint ?? '') : 'sent'
+    }
+    const program = await hintOf({ possibleRoutesOf: () => ['sandbox'] })
+    expect(program).toContain('run web in a sandbox')
+    expect(program).not.toMatch(/url_isolated|sandbox\.proxied\.allow/)
+    const secret = await hintOf({ entries: [CONNECTS, sensitive('SECRET')] })
+    expect(secret).toContain('url_isolated')
+    expect(secret).not.toContain('sandbox.proxied.allow')
+    // The session has read text of servers that are not trusted: a route alone lets nothing pass.
+    const strict = await hintOf({ labelSettings: { untrusted: true } })
+    expect(strict).toContain('neither write nor reach out')
+    expect(strict).not.toMatch(/url_isolated|sandbox\.proxied\.allow/)
+  })
+
   it('let exactly one call pass that a person has approved', async () => {
     const { codeOf, approvals } = open()
     const post = (text: string) => ({ params: { name: 'post', arguments: { text } } as JsonObject })

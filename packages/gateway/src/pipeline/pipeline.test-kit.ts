@@ -100,6 +100,7 @@ export interface TestPipelineOptions {
   readonly labels?: SessionLabels
   readonly labelSettings?: Partial<LabelSettings>
   readonly privateRouteOf?: PipelineOptions['privateRouteOf']
+  readonly possibleRoutesOf?: PipelineOptions['possibleRoutesOf']
   /** Whether all servers are trusted. */
   readonly isTrusted?: boolean
   readonly serverSensitivity?: SensitivityRule
@@ -171,6 +172,7 @@ export function createTestPipeline({
     labelSettings: () => ({ ...DEFAULT_SETTINGS.labels, ...options.labelSettings }),
     labels: options.labels,
     privateRouteOf: options.privateRouteOf ?? (() => undefined),
+    possibleRoutesOf: options.possibleRoutesOf ?? (() => ['allowed-host', 'isolated-instance']),
     isTrusted: () => options.isTrusted ?? false,
     listings,
     rulesOf,

@@ -22,7 +22,7 @@ import { ResourceUpdates } from './resource-updates.ts'
 import type { ToolRules } from './rules/tool-rules.ts'
 import { canHoldQuestions, ServerQuestions, type ServerQuestionsOptions } from './server-questions.ts'
 import { CallDecider, type CallDeciderOptions, type JudgedCall } from './steps/call-decider.ts'
-import { describeRemedies } from './steps/label-step.ts'
+import { describeRemedies, type RemedyOptions } from './steps/label-step.ts'
 import { recheckLimits } from './steps/limits-step.ts'
 import { type CallStepsOptions, callSteps } from './steps/steps.ts'
 import { WaitingCall } from './waiting-call.ts'
@@ -53,7 +53,8 @@ export interface PipelineOptions
     ClientApprovalOptions,
     Pick<CallResultShaperOptions, 'shaper' | 'audiences'>,
     CallLabelsOptions,
-    CallRecordsOptions {
+    CallRecordsOptions,
+    RemedyOptions {
   readonly approvals: Pick<RetryableApprovals, 'grantFor' | 'request' | 'claim' | 'answer' | 'onChange'>
   readonly roots: ClientRoots
   /** Ids for questions of servers outside of a call. */
@@ -210,7 +211,7 @@ export class Pipeline {
     if (claim instanceof SallyportError) return this.#refuse(first, claim)
     if ('pending' in claim) {
       const { code, message } = toDenialError(first)
-      const hint = describeRemedies(first.context, claim.pending?.id)
+      const hint = describeRemedies(first.context, claim.pending?.id, this.#options)
       return this.#refuse(first, new SallyportError(code, message, { hint }))
     }
     const judged = await this.#decider.recheck(asked, { grant: claim })

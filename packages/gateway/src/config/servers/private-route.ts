@@ -11,6 +11,12 @@ export function findPrivateRoute(server: ServerConfig | undefined, labels: Label
   return server !== undefined && isAllowedHost(server, labels) ? 'allowed-host' : undefined
 }
 
+/** The routes that the operator can give to a server in config.yaml. */
+export function listPossibleRoutes(server: ServerConfig | undefined): readonly PrivateRoute[] {
+  if (server === undefined || server.kind === 'docker-gateway') return []
+  return server.kind === 'stdio' ? ['sandbox'] : ['allowed-host', 'isolated-instance']
+}
+
 interface KnownHost {
   readonly allow: readonly HostRule[]
   readonly isAllowed: boolean

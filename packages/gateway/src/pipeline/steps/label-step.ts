@@ -101,26 +101,42 @@ function askAfterUntrusted({ call, label, rules }: CallContext): Verdict {
 
 const ruleOf = ({ rule }: PolicyValue<readonly Permission[]>) => (rule ? { rule } : {})
 
-/** What can be done instead, for the error of a refused call. */
-export function describeRemedies({ call, label }: CallContext, approval: string | undefined): string {
+export interface RemedyOptions extends Pick<LabelStepOptions, 'labelSettings'> {
+  /** The routes that the operator can give to a server. */
+  readonly possibleRoutesOf: (server: string) => readonly PrivateRoute[]
+}
+
+/** What can be done instead, for the error of a refused call: only what would let it pass. */
+export function describeRemedies(
+  { call, label }: CallContext,
+  approval: string | undefined,
+  { labelSettings, possibleRoutesOf }: RemedyOptions,
+): string {
   const { server, kind } = call.offer
+  // Then no route is enough, and a person has to read every call that writes, too.
+  const isStrict = labelSettings().untrusted && label.isUntrusted
+  const routes = isStrict ? [] : possibleRoutesOf(server)
+  const usable = routes.filter((route) => route !== 'allowed-host' || !isAtLeast(label.sensitivity, 'SECRET'))
   const remedies = [
     ...(approval === undefined
       ? []
       : [
           `a person can read and approve this one call (sallyport approvals approve ${approval}), then make the same call again`,
         ]),
-    'continue with tools that do not reach out',
-    ...(isAtLeast(label.sensitivity, 'SECRET')
-      ? []
-      : [`the operator can allow the host of ${server} (sandbox.proxied.allow in config.yaml)`]),
-    `the operator can give ${server} an isolated instance (url_isolated), or run it in a sandbox (sandbox: auto) if the gateway starts it`,
+    `continue with tools that ${isStrict ? 'neither write nor' : 'do not'} reach out`,
+    ...usable.map((route) => ROUTE_REMEDIES[route](server)),
     ...(kind === 'tool'
       ? [
-          `or, if this tool reaches out to nobody, write so in tools.yaml (${quoteForShell(reviewName(call.offer))}: permission: [READ])`,
+          `or, if this tool ${isStrict ? 'writes nothing and ' : ''}reaches out to nobody, write so in tools.yaml (${quoteForShell(reviewName(call.offer))}: permission: [READ])`,
         ]
       : []),
     'or do this step in a new session, which has not read private data or reads it with a tool that is isolated (isolated: {returns: …} in tools.yaml)',
   ]
   return `What can be done: ${remedies.join('; ')}.`
+}
+
+const ROUTE_REMEDIES: Readonly<Record<PrivateRoute, (server: string) => string>> = {
+  'allowed-host': (server) => `the operator can allow the host of ${server} (sandbox.proxied.allow in config.yaml)`,
+  'isolated-instance': (server) => `the operator can give ${server} an isolated instance (url_isolated)`,
+  sandbox: (server) => `the operator can run ${server} in a sandbox (sandbox: auto)`,
 }
