@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
 import {
@@ -50,9 +49,9 @@ describe('a narrower policy', () => {
     const [socket] = origin.sockets
     const sent = proxy.stats.sent
     proxy.setPolicy(NONE)
-    const ended = socket && once(socket, 'end')
     socket?.resume()
-    await ended
+    // Which of the two it sees depends on the version of Node.
+    await expect.poll(() => socket?.readableEnded || socket?.destroyed).toBe(true)
     // It has read what its own operating system had. An ordinary close would have delivered nearly all the rest.
     expect(origin.received().length).toBeLessThan(sent / 2)
   })
