@@ -28,6 +28,25 @@ async function homeIncluding(settings: object | string, config = 'include: [../.
 const load = (home: string) => loadSettings({ home, environment: ENVIRONMENT })
 
 describe('an included file', () => {
+  it('cannot widen the sandbox that the home asks for', async () => {
+    const mcpServers = {
+      plain: { command: 'a' },
+      closed: { command: 'b', network: 'none' },
+      outside: { command: 'c', sandbox: 'none', allow_unsandboxed: true },
+      wide: { command: 'd', mounts: ['/srv/payroll'] },
+    }
+    const config = 'include: [../.gemini/settings.json]\nsandbox: {default: auto}'
+    const { home } = await homeIncluding({ mcpServers }, config)
+    const { settings, warnings } = await load(home)
+    expect(settings.servers).toMatchObject([
+      { id: 'plain', sandbox: { network: 'brokered', mounts: [] } },
+      { id: 'closed', sandbox: { network: 'none', mounts: [] } },
+    ])
+    expect(warnings.map(describeIssue).join()).toMatch(
+      /"allow_unsandboxed" is not allowed in the file of an agent.*"mounts" is not allowed in the file of an agent/,
+    )
+  })
+
   it(`adds its servers, with their isolation settings (${promise('ISO-1')})`, async () => {
     const { home, file } = await homeIncluding({
       theme: 'dark',

@@ -4,7 +4,7 @@ import type { IncludedFile } from '../home/included-file.ts'
 import { type ConfigIssue, joinKey } from '../reading/config-issue.ts'
 import { createIssueLog } from '../reading/issue-log.ts'
 import { type LocatedEntry, type LocatedNode, type LocatedTree, parseTree } from '../reading/located-tree.ts'
-import type { ServerConfig } from '../settings.ts'
+import type { ServerConfig, StdioServerConfig } from '../settings.ts'
 import { type EntryContext, entriesOf, readServerEntry, readType } from './read-server-entry.ts'
 import { toPlainValue } from './written-servers.ts'
 
@@ -83,13 +83,19 @@ function readIncludedEntry(
   }
   // An agent writes this file: only a person decides which servers learn who calls.
   if (server.identity !== undefined) return leftOut('the key "identity" is not allowed in the file of an agent.')
-  if (reading.sandboxDefault !== 'none' && server.kind === 'stdio' && server.sandbox === undefined)
-    return leftOut('the key "allow_unsandboxed" is not allowed in the file of an agent.')
+  const widening = reading.sandboxDefault !== 'none' && server.kind === 'stdio' && findWidening(server)
+  if (widening) return leftOut(`the key "${widening}" is not allowed in the file of an agent.`)
   const same = reading.servers.find((other) => other.id === id)
   if (same !== undefined && isSameTarget(same, server)) return { servers: [], warnings: log.warnings }
   const free = findFreeId(id, guessAgent(file), reading.servers)
   if (free !== id) log.warn(subject, `there is another server named "${id}": this one is renamed to "${free}".`)
   return { servers: [{ ...server, id: free }], warnings: log.warnings }
+}
+
+/** What takes away from the sandbox that config.yaml asks for. */
+const findWidening = ({ sandbox }: StdioServerConfig): string | undefined => {
+  if (sandbox === undefined) return 'allow_unsandboxed'
+  return sandbox.mounts.length > 0 ? 'mounts' : undefined
 }
 
 /** Gemini CLI and Qwen Code treat `url` as the older SSE transport unless a type says otherwise. */
