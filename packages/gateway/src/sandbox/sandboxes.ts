@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
 import { type EgressPolicy, type HostRule, isWiderMode, type NetworkMode, type SallyportEvent } from '@sallyport/core'
+import { WORKSPACE } from './drivers/bubblewrap-arguments.ts'
 import { DEFAULT_LIMITS, type PreparedSandbox, type SandboxDriver, type SandboxedProgram } from './drivers/driver.ts'
 import type { EgressDecision } from './egress/egress.ts'
 import { parseMount } from './files/parse-mount.ts'
@@ -48,9 +49,11 @@ export class Sandboxes {
     const { driver, protection, environment, record } = this.#options
     const { command, cwd = this.#options.cwd } = server
     const mounts = server.mounts.map((written) => parseMount(written, { cwd, protection }))
-    const request = { command, cwd, environment, mounts, protection }
+    const request = { command, cwd, environment: { ...environment, ...server.env }, mounts, protection }
     const { notes, ...plan } = planProgram(request)
     for (const note of notes) server.onNote(note)
+    if (server.cwd !== undefined && plan.cwd === WORKSPACE)
+      server.onNote(`It starts in ${WORKSPACE}, since it cannot see its cwd ${cwd}: add that to mounts.`)
     const mode = server.networkMode()
     const sandbox = await openSandbox({
       driver,

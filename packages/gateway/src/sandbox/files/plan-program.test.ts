@@ -2,6 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, w
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Mount } from '../drivers/driver.ts'
 import { planProgram } from './plan-program.ts'
 import { createProtection } from './protected-folders.ts'
 
@@ -85,9 +86,10 @@ describe('of a program in the home folder a sandbox sees', () => {
   })
 
   it('nothing of a folder that is never shown', () => {
-    expect(shownBy([write('.ssh/program')])).toEqual([])
     write('.ssh/package.json', '{}')
-    expect(shownBy(['sh', write('.ssh/script.sh')])).toEqual([])
+    for (const command of [[write('.ssh/program')], ['sh', write('.ssh/script.sh')]])
+      expect(() => plan(command)).toThrow('is never shown to sandboxes')
+    expect(shownBy(['cat', write('.ssh/key')])).toEqual([])
   })
 
   it('its interpreter as well', () => {
@@ -184,5 +186,27 @@ describe('the program starts', () => {
     const mounts = [{ host: root, guest: '/workspace', access: 'write' as const }]
     const request = { command: ['sh'] as [string], cwd: home, environment: { PATH: '/bin' }, mounts, protection }
     expect(planProgram(request).cwd).toBe('/workspace/home/me')
+  })
+})
+
+describe('a program that works in a folder', () => {
+  it('starts there if the folder is mounted, wherever it is inside', () => {
+    const work = join(home, 'work/deep')
+    mkdirSync(work, { recursive: true })
+    const protection = createProtection({ userHome: home, own: [] })
+    const cwdWith = (...mounts: readonly Mount[]): string =>
+      planProgram({ command: ['env'], cwd: work, mounts, protection, environment: { PATH: '/usr/bin' } }).cwd
+    const mount = (host: string, guest: string): Mount => ({ host, guest, access: 'read' })
+    expect(cwdWith()).toBe('/workspace')
+    expect(cwdWith(mount(join(home, 'work'), join(home, 'work')))).toBe(work)
+    expect(cwdWith(mount(home, '/a'), mount(join(home, 'work'), '/b'))).toBe('/b/deep')
+    expect(cwdWith(mount(work, '/b'), mount(join(home, 'work'), '/workspace'))).toBe('/workspace/deep')
+  })
+
+  it('is refused if it is in one that is never shown, and says so', () => {
+    const script = write('repo/.sallyport/server.mjs')
+    const message = `${script} cannot run in a sandbox: ${join(home, 'repo/.sallyport')} is never shown to sandboxes.`
+    expect(() => plan(['node', script])).toThrow(message)
+    expect(() => plan([script])).toThrow(message)
   })
 })

@@ -38,6 +38,7 @@ export function planProgram(request: ProgramRequest): ProgramPlan {
       ? { program: findProgram(request), args, folders: [] }
       : installed
   const scripts = found.args.map((word) => findScript(word, cwd)).filter((script) => script !== undefined)
+  for (const path of [found.program, ...scripts.map((script) => script.path)]) requireShowable(path, protection)
   const folders = keepOutermost([
     ...found.folders,
     ...findProgramFolders(found.program, protection),
@@ -49,7 +50,7 @@ export function planProgram(request: ProgramRequest): ProgramPlan {
   return {
     program: found.program,
     args: found.args,
-    cwd: chooseCwd({ cwd, mounts: all, isNeeded: scripts.some(({ isRelative }) => isRelative) }),
+    cwd: chooseCwd({ cwd, mounts, protection, isNeeded: scripts.some(({ isRelative }) => isRelative) }),
     mounts: all,
     hidden: all.flatMap(({ host, guest }) =>
       findHidden(host, protection).map((folder) => `${guest}${folder.slice(host.length)}`),
@@ -64,6 +65,15 @@ function findProgram({ command: [name], cwd, environment }: ProgramRequest): str
   const where = name.includes('/') ? 'no program with this path' : 'no program with this name in PATH'
   throw new SallyportError('USAGE', `${name} cannot be started: there is ${where}.`, {
     hint: 'Install it, or correct the command.',
+  })
+}
+
+/** Without this it would only say that there is no such file, although there is. */
+function requireShowable(path: string, { secret }: ProtectedFolders): void {
+  const folder = secret.find((one) => isInside(resolveLinks(path), one))
+  if (folder === undefined) return
+  throw new SallyportError('USAGE', `${path} cannot run in a sandbox: ${folder} is never shown to sandboxes.`, {
+    hint: 'Move it to a folder of its own.',
   })
 }
 
@@ -111,17 +121,21 @@ function readFirstLine(path: string): string {
 
 interface CwdOptions {
   readonly cwd: string
+  /** What was asked for: folders that are shown because of the program may not be where it should write. */
   readonly mounts: readonly Mount[]
+  readonly protection: ProtectedFolders
   /** An argument is a path that starts there. */
   readonly isNeeded: boolean
 }
 
 /** Where the program starts: at the same place, as far as that can be seen inside. */
-function chooseCwd({ cwd, mounts, isNeeded }: CwdOptions): string {
+function chooseCwd({ cwd, mounts, protection, isNeeded }: CwdOptions): string {
   const real = resolveLinks(cwd)
-  const workspace = mounts.find(({ guest }) => guest === WORKSPACE)
-  if (workspace !== undefined && isInside(real, workspace.host))
-    return `${WORKSPACE}${real.slice(workspace.host.length)}`
+  const isSecret = protection.secret.some((folder) => isInside(real, folder))
+  const around = isSecret ? [] : mounts.filter(({ host }) => isInside(real, host))
+  const [closest] = around.toSorted((a, b) => b.host.length - a.host.length)
+  const holder = around.find(({ guest }) => guest === WORKSPACE) ?? closest
+  if (holder !== undefined) return `${holder.guest}${real.slice(holder.host.length)}`
   return isNeeded ? cwd : WORKSPACE
 }
 
