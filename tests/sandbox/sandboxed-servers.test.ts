@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -225,5 +225,32 @@ describe.skipIf(!AVAILABLE)(`a gateway that is killed (${promise('SEN-14')})`, (
     )
     await endProcess(doomed.child)
     doomed.remove()
+  })
+})
+
+describe.skipIf(!AVAILABLE)('a gateway that is stopped while a sandbox starts', () => {
+  it('does not wait for it, and leaves nothing', async () => {
+    const bin = join(place.home, 'slow')
+    const temporary = join(bin, 't')
+    mkdirSync(temporary, { recursive: true })
+    writeFileSync(
+      join(bin, 'bwrap'),
+      '#!/bin/sh\ncase "$*" in *--info-fd*) echo slow >&2; exec sleep 1000;; esac\nexit 0\n',
+    )
+    chmodSync(join(bin, 'bwrap'), 0o755)
+    const config = { gateway: { startup_wait: '1ms' }, mcp_servers: { reaching: { ...reaching, sandbox: 'auto' } } }
+    const env = { PATH: `${bin}:${process.env.PATH}`, TMPDIR: temporary }
+    const slow = await runGateway({ config, env })
+    const where = ['--home', slow.home, '--state', slow.state]
+    await eventually(
+      async () => (await runCommand(['servers', 'reaching', ...where])).stdout,
+      (shown) => shown.includes('slow'),
+    )
+    const exited = once(slow.child, 'exit')
+    slow.child.kill('SIGTERM')
+    expect(await exited).toEqual([0, null])
+    expect(slow.records().at(-1)).toMatchObject({ type: 'GATEWAY_STOPPED' })
+    expect(readdirSync(temporary)).toEqual([])
+    slow.remove()
   })
 })

@@ -24,15 +24,22 @@ export interface BubblewrapOptions {
 
 /** Isolates programs with bubblewrap: by namespaces of the kernel, which need no privileges. */
 export function createBubblewrapDriver({ environment, platform = process.platform }: BubblewrapOptions): SandboxDriver {
-  const bwrap = platform === 'linux' ? findInPath('bwrap', environment.PATH) : undefined
-  let probed: Promise<ProbeResult> | undefined
+  let bwrap: string | undefined
+  let probing: Promise<ProbeResult> | undefined
+  const tryOut = async (): Promise<ProbeResult> => {
+    if (platform !== 'linux') return NOT_LINUX
+    bwrap = findInPath('bwrap', environment.PATH)
+    return bwrap === undefined ? NOT_INSTALLED : probe(bwrap)
+  }
   return {
     name: 'bubblewrap',
     probe: () => {
-      if (platform !== 'linux') return Promise.resolve(NOT_LINUX)
-      if (bwrap === undefined) return Promise.resolve(NOT_INSTALLED)
-      probed ??= probe(bwrap)
-      return probed
+      // What is missing now may be installed later, and an overloaded machine recovers.
+      probing ??= tryOut().then((result) => {
+        if (!result.ok) probing = undefined
+        return result
+      })
+      return probing
     },
     prepare: (spec, parts) => {
       if (bwrap !== undefined) return prepare({ bwrap, environment, spec, parts })

@@ -61,7 +61,7 @@ export type ProbeResult = { readonly ok: true } | { readonly ok: false; readonly
 /** A way of isolating a program. */
 export interface SandboxDriver {
   readonly name: string
-  /** Whether it works here. Tried once. */
+  /** Whether it works here. Tried once if it does. */
   probe(): Promise<ProbeResult>
   prepare(spec: SandboxSpec, parts: SandboxParts): PreparedSandbox
 }

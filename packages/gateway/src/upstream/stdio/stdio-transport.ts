@@ -52,6 +52,7 @@ export class StdioTransport implements Transport {
   /** Why we gave it up, if it did not exit first. */
   #giveUpReason: string | undefined
   #outbox: Outbox | undefined
+  #startingSandbox: ProcessGroup | undefined
   #closed = false
 
   constructor(options: StdioTransportOptions) {
@@ -102,6 +103,8 @@ export class StdioTransport implements Transport {
   async close(): Promise<void> {
     this.#closed = true
     this.#outbox?.close()
+    // In a sandbox that is not ready yet, nothing of the program runs that could end by itself.
+    if (this.#startingSandbox !== undefined) this.#startingSandbox.child.kill('SIGKILL')
     const group = await this.#opening?.catch(() => undefined)
     await group?.end()
   }
@@ -109,7 +112,11 @@ export class StdioTransport implements Transport {
   async #start(): Promise<ProcessGroup> {
     const { config, environment, mark, watchdog, gracePeriods, startVariables, openSandbox } = this.#options
     const own = startVariables ? { ...config.env, ...(await startVariables()) } : config.env
-    if (openSandbox) return this.#startInside(await openSandbox(own))
+    if (openSandbox) {
+      // Inside, it would be created.
+      if (folderProblem(config)) throw spawnFailure(config, undefined, undefined)
+      return this.#startInside(await openSandbox(own))
+    }
     const env = buildChildEnvironment({ inherited: environment, own, mark })
     const { command, args, cwd } = config
     try {
@@ -125,6 +132,7 @@ export class StdioTransport implements Transport {
   async #startInside(sandbox: ServerSandbox): Promise<ProcessGroup> {
     const { config, mark, watchdog, gracePeriods } = this.#options
     let program: SandboxedProgram | undefined
+    let output: StderrTail | undefined
     try {
       const { command, args, env, descriptors } = sandbox.launch
       const group = await openProcessGroup({
@@ -133,16 +141,22 @@ export class StdioTransport implements Transport {
         terminate: () => program?.signal('SIGTERM', 'group'),
       })
       void group.exited.then(() => sandbox.close())
-      this.#attach(group)
+      output = this.#attach(group)
+      this.#startingSandbox = group
+      if (this.#closed) group.child.kill('SIGKILL')
       program = await sandbox.admit(group.child)
       return group
     } catch (error) {
+      await this.#group?.end()
       await sandbox.close()
-      throw error instanceof SallyportError ? error : spawnFailure(config, undefined, error)
+      throw error instanceof SallyportError ? withOutput(error, output) : spawnFailure(config, undefined, error)
+    } finally {
+      this.#startingSandbox = undefined
     }
   }
 
-  #attach(group: ProcessGroup): void {
+  /** Returns what it writes to stderr. */
+  #attach(group: ProcessGroup): StderrTail {
     this.#group = group
     this.#outbox = new Outbox(group.stdin, (id, refusal) => this.#activeEvents()?.onFailure(id, refusal))
     const { stderr, explain } = this.#options
@@ -162,6 +176,7 @@ export class StdioTransport implements Transport {
       const what = this.#giveUpReason ?? describeExit(exit)
       this.#activeEvents()?.onClose(describeLoss({ what, stderr: own, explain }))
     })
+    return own
   }
 
   #readOutput(group: ProcessGroup): void {
@@ -342,6 +357,13 @@ export function describeLoss({ what, stderr, explain }: ProcessLoss): string {
   if (meaning !== undefined) return `${what}: ${meaning}`
   const line = findErrorSummaryLine(lines)
   return line === undefined ? what : cutText(`${what}: ${line.trim().replace(/\.$/, '')}`, REASON_LENGTH)
+}
+
+/** A sandbox that cannot be created says on stderr why. */
+function withOutput({ code, message, hint }: SallyportError, output: StderrTail | undefined): SallyportError {
+  const what = message.replace(/\.$/, '')
+  const text = output === undefined ? what : describeLoss({ what, stderr: output, explain: undefined })
+  return new SallyportError(code, `${text}.`, { ...(hint !== undefined && { hint }) })
 }
 
 export function describeExit({ code, signal }: Exit): string {
