@@ -91,6 +91,7 @@ function outgoingCall(call: Call, { config }: Upstream, options: DispatchOptions
     name: call.subject ?? call.offer.name,
     session: toOwnerKey(isSandboxed ? labelledPrincipal(call) : call.principal),
     networkMode: isSandboxed ? options.networkModeOf?.(call) : undefined,
+    endsSession: isSandboxed && call.holder instanceof ChildSession,
     caller: config.identity === undefined ? undefined : findCaller(call, options),
     headers: mirroredHeaders(call),
     trace: call.trace,

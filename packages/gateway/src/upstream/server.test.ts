@@ -234,6 +234,19 @@ describe(`a server that sessions must not share (${promise('GW-5')})`, () => {
     await again
   })
 
+  it('stops the process of a session that ends with its call', async () => {
+    const { upstream, at } = openSessions()
+    const last = { method: 'tools/call', params: {}, name: 'echo', session: 'one/1', permit: GATEWAY_PERMIT }
+    const ending = [{}, {}].map(() => upstream.request({ ...last, endsSession: true }))
+    at(1).finish[0]?.()
+    await ending[0]
+    expect(at(1).closed).toBe(0)
+    at(1).finish[1]?.()
+    await ending[1]
+    expect(at(1).closed).toBe(1)
+    expect(at(0).closed).toBe(0)
+  })
+
   it('never stops one with a call in flight: then the new session is refused', async () => {
     const { upstream, opened, call, finish } = openSessions()
     const calls = [call('a'), call('b')]

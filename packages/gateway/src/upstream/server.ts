@@ -272,6 +272,8 @@ export class Server implements Upstream {
       throw error
     } finally {
       dedicated.calls--
+      if (call.endsSession && dedicated.calls === 0 && this.#dedicated.get(name) === dedicated)
+        this.#release(name, dedicated)
     }
   }
 

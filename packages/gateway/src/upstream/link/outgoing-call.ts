@@ -45,6 +45,8 @@ export interface OutgoingCall {
   readonly session?: string | undefined
   /** What the session of the call may reach at this moment, for a process that serves it in a sandbox. */
   readonly networkMode?: (() => NetworkMode) | undefined
+  /** The session ends with this call: nobody uses its process afterwards. */
+  readonly endsSession?: boolean | undefined
   /** Who makes the request, for a server that is told so. Requests of the gateway itself have no caller. */
   readonly caller?: CallerIdentity | undefined
   /** The client that asks; `undefined` if the gateway itself asks. */
