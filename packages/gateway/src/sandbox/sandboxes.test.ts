@@ -1,6 +1,7 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { NetworkMode } from '@sallyport/core'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { SandboxDriver } from './drivers/driver.ts'
 import { createProtection } from './files/protected-folders.ts'
@@ -27,14 +28,16 @@ const driver: SandboxDriver = {
   }),
 }
 
-const open = (record: () => void) =>
+const sandboxesOf = (record: () => void) =>
   new Sandboxes({
     ...{ driver, environment: { PATH: '/usr/bin:/bin' }, cwd: '/', allow: () => [], record, onEvent: () => {} },
     protection: createProtection({ userHome: '/home/somebody', own: [] }),
-  }).open({
-    ...{ server: 'files', command: ['/bin/true'], cwd: undefined, env: {}, mounts: [] },
-    ...{ networkMode: () => 'FULL', onNote: () => {} },
   })
+
+const SERVER = { server: 'files', command: ['/bin/true'], cwd: undefined, env: {}, mounts: [] } as const
+
+const open = (record: () => void) =>
+  sandboxesOf(record).open({ ...SERVER, networkMode: () => 'FULL', onNote: () => {} })
 
 it('leaves no proxy and no folder if the start of a sandbox cannot be recorded', async () => {
   const full = new Error('the disk is full')
@@ -52,4 +55,24 @@ it('has both until it is closed', async () => {
   expect(await readdir(join(folder.path, name))).toEqual(['egress.sock'])
   await sandbox.close()
   expect(await readdir(folder.path)).toEqual([])
+})
+
+it('narrows the others if one cannot be narrowed, which then has no proxy any more', async () => {
+  const sandboxes = sandboxesOf(() => {})
+  const notes: string[] = []
+  let mode: NetworkMode = 'FULL'
+  let isBroken = false
+  const networkMode = (): NetworkMode => {
+    if (isBroken) throw new Error('broken')
+    return 'FULL'
+  }
+  await sandboxes.open({ ...SERVER, networkMode, onNote: (text) => notes.push(text) })
+  const other = await sandboxes.open({ ...SERVER, networkMode: () => mode, onNote: () => {} })
+  isBroken = true
+  mode = 'NONE'
+  sandboxes.narrow()
+  expect(notes).toEqual([expect.stringContaining('could not be narrowed')])
+  expect(other.apply((to) => ({ mode: to, allow: [] }))).toBeUndefined()
+  await expect.poll(() => readdir(folder.path)).toHaveLength(1)
+  await other.close()
 })

@@ -1,5 +1,12 @@
 import type { ChildProcess } from 'node:child_process'
-import { type EgressPolicy, type HostRule, isWiderMode, type NetworkMode, type SallyportEvent } from '@sallyport/core'
+import {
+  type EgressPolicy,
+  type HostRule,
+  isWiderMode,
+  messageOf,
+  type NetworkMode,
+  type SallyportEvent,
+} from '@sallyport/core'
 import { WORKSPACE } from './drivers/bubblewrap-arguments.ts'
 import { DEFAULT_LIMITS, type PreparedSandbox, type SandboxDriver, type SandboxedProgram } from './drivers/driver.ts'
 import type { EgressDecision } from './egress/egress.ts'
@@ -80,8 +87,15 @@ export class Sandboxes {
   }
 
   #applyTo(opened: ServerSandbox): void {
-    const narrowed = opened.apply((mode) => this.#policyFor(mode))
-    if (narrowed) this.#options.onEvent({ type: 'SANDBOX_NARROWED', server: opened.server, ...narrowed })
+    let narrowed: Narrowing | undefined
+    try {
+      narrowed = opened.apply((mode) => this.#policyFor(mode))
+    } catch (error) {
+      // The others must still be narrowed. Without its proxy, nothing leaves this one.
+      opened.server.onNote(`Its sandbox could not be narrowed, so it has no network any more: ${messageOf(error)}`)
+      void opened.close()
+    }
+    if (narrowed) this.#options.onEvent({ type: 'SANDBOX_NARROWED', server: opened.server.server, ...narrowed })
   }
 
   #policyFor(mode: NetworkMode): EgressPolicy {
@@ -115,8 +129,8 @@ export class ServerSandbox {
     this.#mode = state.mode
   }
 
-  get server(): string {
-    return this.#state.server.server
+  get server(): SandboxedServer {
+    return this.#state.server
   }
 
   get launch(): Pick<PreparedSandbox, 'command' | 'args' | 'env' | 'descriptors'> {

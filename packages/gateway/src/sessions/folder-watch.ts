@@ -35,6 +35,8 @@ export class FolderWatch {
     this.#stop()
     try {
       this.#watched = readIdentity(this.#path)
+      // It may appear right now: then nobody would notice that the watch is for another folder.
+      if (this.#watched === undefined) return this.#pollInstead()
       this.#watcher = watch(this.#path, { persistent: false }, () => this.#schedule(DEBOUNCE_MS))
       this.#watcher.on('error', () => this.#pollInstead())
     } catch {

@@ -307,7 +307,8 @@ export class Server implements Upstream {
         config: withEra(withoutHealthCheck(withIdleTimeout(this.config)), era),
         listener: this.#createDedicatedListener(() => dedicated),
         identity,
-        networkMode,
+        // A session whose label nobody knows reaches nothing.
+        networkMode: networkMode ?? (() => 'NONE'),
         onQuestion: (scope) => this.#onQuestion(scope),
         onRefusedEra: era && (() => this.#onRefusedEra(name, dedicated)),
       }),

@@ -234,7 +234,7 @@ describe('TLS to another host than the one of the tunnel', () => {
     const origin = await openOrigin()
     const { socketPath, decisions } = await openTestProxy({
       policy: policy('FULL', `127.0.0.1:${origin.port}`),
-      limits: { headMs: 50 },
+      limits: { headMs: 1_000 },
     })
     const part = hello('127.0.0.1').subarray(0, 20)
     await (await openTunnel(socketPath, `127.0.0.1:${origin.port}`)).send(part).closed

@@ -398,7 +398,7 @@ it('a request that is open when the policy narrows is cut', async () => {
 
 it('a client that does not read its response is given up', async () => {
   const { host, proxy } = await openSite((_, response) => response.end('x'.repeat(10_000_000)))
-  const { socketPath, proxy: impatient } = await openProxyFor(Number(host.split(':')[1]), { idleMs: 50, headMs: 50 })
+  const { socketPath, proxy: impatient } = await openProxyFor(Number(host.split(':')[1]), { idleMs: 500, headMs: 500 })
   expect(proxy.proxy.stats.open).toBe(0)
   const client = new Client(socketPath)
   client.socket.pause()

@@ -53,7 +53,7 @@ it('no sequence of requests and no answer ends the process, keeps a descriptor, 
     else socket.write(answer)
   })
   const bad = `127.0.0.1:${raw.port}`
-  const limits = { idleMs: 200, headMs: 200 }
+  const limits = { idleMs: 500, headMs: 500 }
   const { socketPath, proxy } = await openTestProxy({ policy: policy('FULL', good, bad), limits })
   const before = openDescriptors()
   const anyEnd = fc.constantFrom('destroy', 'end', 'wait')

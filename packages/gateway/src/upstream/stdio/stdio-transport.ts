@@ -140,7 +140,9 @@ export class StdioTransport implements Transport {
         env: { ...env, [MARK_VARIABLE]: mark },
         terminate: () => program?.signal('SIGTERM', 'group'),
       })
-      void group.exited.then(() => sandbox.close())
+      void group.exited
+        .then(() => sandbox.close())
+        .catch(() => this.#activeEvents()?.onWarning('The folder of its sandbox could not be removed.'))
       output = this.#attach(group)
       this.#startingSandbox = group
       if (this.#closed) group.child.kill('SIGKILL')
