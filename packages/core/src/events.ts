@@ -209,6 +209,8 @@ export type SallyportEvent =
       /** Bytes, if an open connection was ended. */
       readonly sent?: number
       readonly received?: number
+      /** How many more decisions like this there were, if that is what it records. */
+      readonly count?: number
     }
   /** The label of a session rose: it has seen private data, or untrusted text. */
   | ({

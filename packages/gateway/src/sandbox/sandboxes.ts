@@ -9,7 +9,7 @@ import {
 } from '@sallyport/core'
 import { WORKSPACE } from './drivers/bubblewrap-arguments.ts'
 import { DEFAULT_LIMITS, type PreparedSandbox, type SandboxDriver, type SandboxedProgram } from './drivers/driver.ts'
-import type { EgressDecision } from './egress/egress.ts'
+import { EgressRecords } from './egress-records.ts'
 import { parseMount } from './files/parse-mount.ts'
 import { planProgram } from './files/plan-program.ts'
 import type { ProtectedFolders } from './files/protected-folders.ts'
@@ -62,11 +62,12 @@ export class Sandboxes {
     if (server.cwd !== undefined && plan.cwd === WORKSPACE)
       server.onNote(`It starts in ${WORKSPACE}, since it cannot see its cwd ${cwd}: add that to mounts.`)
     const mode = server.networkMode()
+    const records = new EgressRecords({ server: server.server, record })
     const sandbox = await openSandbox({
       driver,
       spec: { ...plan, env: buildSandboxEnvironment(environment, server.env), limits: DEFAULT_LIMITS },
       policy: this.#policyFor(mode),
-      onDecision: (decision) => record(toEvent(server.server, decision)),
+      onDecision: (decision) => records.add(decision),
     })
     try {
       record({ type: 'SANDBOX_STARTED', server: server.server, driver: driver.name, mode })
@@ -74,7 +75,7 @@ export class Sandboxes {
       await sandbox.close()
       throw error
     }
-    const opened = new ServerSandbox({ sandbox, server, mode, onClose: () => this.#open.delete(opened) })
+    const opened = new ServerSandbox({ sandbox, server, mode, onClose: () => this.#close(opened, records) })
     this.#open.add(opened)
     // The label may have risen meanwhile.
     this.#applyTo(opened)
@@ -96,6 +97,11 @@ export class Sandboxes {
       void opened.close()
     }
     if (narrowed) this.#options.onEvent({ type: 'SANDBOX_NARROWED', server: opened.server.server, ...narrowed })
+  }
+
+  #close(opened: ServerSandbox, records: EgressRecords): void {
+    this.#open.delete(opened)
+    records.flush()
   }
 
   #policyFor(mode: NetworkMode): EgressPolicy {
@@ -156,14 +162,5 @@ export class ServerSandbox {
   async close(): Promise<void> {
     this.#state.onClose()
     await this.#state.sandbox.close()
-  }
-}
-
-function toEvent(server: string, { host, port, address, ok, reason, bytes }: EgressDecision): SallyportEvent {
-  return {
-    type: 'EGRESS_DECIDED',
-    ...{ server, host, port, allowed: ok, reason },
-    ...(address !== undefined && { address }),
-    ...(bytes && { sent: bytes.sent, received: bytes.received }),
   }
 }

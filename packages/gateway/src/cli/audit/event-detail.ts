@@ -34,7 +34,8 @@ const DETAILS: Details = {
   SANDBOX_STARTED: ({ driver, mode }) => `${driver}, network mode ${mode}`,
   SANDBOX_NARROWED: ({ from, to, cut, took_us }) =>
     `${from} → ${to} in ${took_us} µs, ${counted(cut, 'connection', 'connections')} ended`,
-  EGRESS_DECIDED: ({ host, port, allowed, reason }) => `${host}:${port} ${allowed ? 'allowed' : 'refused'}: ${reason}`,
+  EGRESS_DECIDED: ({ host, port, allowed, reason, count }) =>
+    `${host}:${port} ${allowed ? 'allowed' : 'refused'}${count === undefined ? '' : ` ${count} more times`}: ${reason}`,
   TOOLS_DISCOVERED: ({ added, removed, changed }) => listsText({ added, removed, changed }),
   CONFIG_RELOADED: ({ added, removed, restarted }) => listsText({ added, removed, restarted }),
   CONFIG_REJECTED: messageIn,
