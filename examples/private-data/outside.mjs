@@ -7,11 +7,13 @@ import { toNodeHandler } from '@modelcontextprotocol/node'
 import { createMcpHandler, McpServer } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 
-const drawBars = (numbers) =>
-  numbers
-    .split(' ')
-    .map((number) => '#'.repeat(Number(number) / 500))
-    .join('\n')
+/** The longest bar has 40 characters. */
+function drawBars(text) {
+  const numbers = text.split(' ').map(Number)
+  const unit = Math.max(...numbers) / 40
+  return numbers.map((number) => '#'.repeat(number / unit)).join('\n')
+}
+
 const charts = { tool: 'draw', description: 'Draw numbers as bars', run: drawBars }
 
 /** Each has one tool, which takes a text. */
