@@ -69,6 +69,7 @@ describe.skipIf(!AVAILABLE)(`a program in a sandbox (${promise('SEN-18')})`, () 
         const other = await ask(allow, curl(`http://[${network.v6}]:${network.port}/six`, '--fail'))
         expect(other).toMatchObject({ code: 22, stdout: '' })
         expect(other.stderr).toMatch(/! A connection to .*2a00:1234::2.* was refused: /)
+        expect(other.stderr).toContain(`\n  To allow it, add --allow [${network.v6}]:${network.port}\n`)
         expect(await ask(allow, curl(page(), '--noproxy', '*'))).toMatchObject({ code: 7, stdout: '' })
       })
       expect(seen).toEqual([])
@@ -80,6 +81,9 @@ describe.skipIf(!AVAILABLE)(`a program in a sandbox (${promise('SEN-18')})`, () 
           const refused = await ask(flags, curl(page(), '--fail'))
           expect(refused).toMatchObject({ code: 22, stdout: '' })
           expect(refused.stderr).toContain(`A connection to ${network.v4}:${network.port} was refused`)
+          expect(refused.stderr).toContain(
+            `\n  To allow it, add --mode PROXIED --allow ${network.v4}:${network.port}\n`,
+          )
         }
       })
       expect(seen).toEqual([])

@@ -114,6 +114,17 @@ describe.skipIf(!AVAILABLE)(`a server in a sandbox (${promise('SEN-11')})`, () =
     expect(other.arrived()).not.toContain('public-')
   })
 
+  it('is shown as such', async () => {
+    const show = async (id: string): Promise<string> =>
+      (await runCommand(['servers', id, '--home', place.home, '--state', place.state])).stdout
+    const files = await show('files')
+    expect(files).toMatch(/^sandbox +auto, its network follows the label of the session$/m)
+    expect(files).toContain(folder.path)
+    expect(files).toMatch(/^mounts +\//m)
+    expect(await show('closed')).toMatch(/^sandbox +auto, without a network$/m)
+    expect(await show('plain')).not.toMatch(/^sandbox/m)
+  })
+
   it(`has a process for each session (${promise('SEN-24')})`, async () => {
     await call('count-1', 'reaching_count')
     expect(await call('count-1', 'reaching_count')).toBe('2')

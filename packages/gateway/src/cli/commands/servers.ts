@@ -121,6 +121,8 @@ function details(server: ServerView, now: Date): readonly (readonly [string, str
     ['left out', server.leftOut.length === 0 ? undefined : server.leftOut.map(leftOutText).join('\n')],
     ['dropped', droppedText(server.dropped)],
     ['command', config.command && visibleLine([config.command, ...(config.args ?? [])].join(' '))],
+    ['sandbox', sandboxText(config.sandbox)],
+    ['mounts', list(config.sandbox?.mounts)],
     ['folder', config.cwd && visibleLine(config.cwd)],
     ['url', config.url && visibleLine(config.url)],
     ['url_isolated', config.urlIsolated && visibleLine(config.urlIsolated)],
@@ -130,6 +132,11 @@ function details(server: ServerView, now: Date): readonly (readonly [string, str
     ['without tools', list(config.excludeTools)],
     ['entry', config.location.line === 0 ? config.location.file : `${config.location.file}:${config.location.line}`],
   ]
+}
+
+function sandboxText(sandbox: ServerView['config']['sandbox']): string | undefined {
+  if (sandbox === undefined) return undefined
+  return sandbox.network === 'none' ? 'auto, without a network' : 'auto, its network follows the label of the session'
 }
 
 function callersText({ takesCallers, config }: ServerView): string | undefined {

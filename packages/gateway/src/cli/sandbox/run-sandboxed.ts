@@ -4,6 +4,7 @@ import {
   type EgressPolicy,
   formatHostAndPort,
   type HostRule,
+  judgeTarget,
   type NetworkMode,
   parseHostRule,
   SallyportError,
@@ -60,7 +61,8 @@ export async function runSandboxed(context: CliContext, flags: Flags, words: rea
   } finally {
     await sandbox.close()
   }
-  for (const [target, { reason }] of refusals) report(context, flags, { refused: target, reason })
+  for (const [target, decision] of refusals)
+    report(context, flags, { refused: target, reason: decision.reason, hint: suggestFlags(policy, decision) })
 }
 
 function readPolicy({ mode = 'NONE', allow = [] }: Flags): EgressPolicy {
@@ -152,11 +154,22 @@ function waitForExit(child: ChildProcess): Promise<number> {
   })
 }
 
-type Report = { readonly note: string } | { readonly refused: string; readonly reason: string }
+/** The flags that let a refused connection pass; `undefined` if none of them would. */
+function suggestFlags(policy: EgressPolicy, target: EgressDecision): string | undefined {
+  if (judgeTarget(policy, target).ok) return undefined
+  const allow = `--allow ${formatHostAndPort(target)}`
+  return policy.mode === 'NONE' ? `--mode PROXIED ${allow}` : allow
+}
+
+type Report =
+  | { readonly note: string }
+  | { readonly refused: string; readonly reason: string; readonly hint: string | undefined }
 
 /** On stderr, since stdout is the program's. */
 function report({ process: { stderr } }: CliContext, { json }: Flags, content: Report): void {
   if (json) return void stderr.write(`${JSON.stringify(content)}\n`)
-  const text = 'note' in content ? content.note : `A connection to ${content.refused} was refused: ${content.reason}.`
-  stderr.write(`! ${visibleLines(text)}\n`)
+  if ('note' in content) return void stderr.write(`! ${visibleLines(content.note)}\n`)
+  const { refused, reason, hint } = content
+  stderr.write(`! ${visibleLines(`A connection to ${refused} was refused: ${reason}.`)}\n`)
+  if (hint !== undefined) stderr.write(`  To allow it, add ${visibleLines(hint)}\n`)
 }

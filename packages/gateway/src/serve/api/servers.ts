@@ -1,7 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import { didYouMean, maskSecrets, SallyportError } from '@sallyport/core'
 import { type Catalog, findCounterpartDrift } from '../../catalog/catalog.ts'
-import { collectSecrets } from '../../config/config.ts'
+import { collectSecrets, type ServerSandbox } from '../../config/config.ts'
 import type { Counterpart, ServerCatalog, Upstream, UpstreamConfig, UpstreamStatus } from '../../upstream/upstream.ts'
 import type { AdminContext } from '../admin/admin-context.ts'
 import { strictInput } from './invalid-input.ts'
@@ -70,6 +70,10 @@ const serverSchema = z
         args: z.array(z.string()).optional().openapi({ description: 'Values from variables are masked.' }),
         cwd: z.string().optional(),
         per: z.enum(['gateway', 'session']).optional(),
+        sandbox: z
+          .object({ network: z.enum(['brokered', 'none']), mounts: z.array(z.string()) })
+          .optional()
+          .openapi({ description: 'How it is isolated; missing if it has all rights of the user.' }),
         url: z.string().optional().openapi({ description: 'Without user, password and query.' }),
         urlIsolated: z.string().optional().openapi({ description: 'The address of its isolated instance.' }),
         env: z.array(z.string()).optional().openapi({ description: 'Only the names.' }),
@@ -160,8 +164,13 @@ function addressView(config: UpstreamConfig): Partial<ServerView['config']> {
     ...withoutUndefined({
       cwd: cwd === undefined ? undefined : mask(cwd),
       per: config.kind === 'stdio' ? config.per : undefined,
+      sandbox: config.kind === 'stdio' ? sandboxView(config.sandbox, mask) : undefined,
     }),
   }
+}
+
+function sandboxView(sandbox: ServerSandbox | undefined, mask: (text: string) => string) {
+  return sandbox && { network: sandbox.network, mounts: sandbox.mounts.map(mask) }
 }
 
 /** The user part and the query of a URL may contain tokens. */
