@@ -169,6 +169,8 @@ export type SallyportEvent =
       readonly rule?: RuleSource
       readonly risk?: RiskLevel
       readonly arguments?: Json
+      /** The call would send private data out. It does not wait: after an approval its client has to repeat it. */
+      readonly for_private_data?: true
     } & CallFacts)
   | ({
       readonly type: 'APPROVAL_ANSWERED'

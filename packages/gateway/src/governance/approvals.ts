@@ -371,6 +371,7 @@ function requestedEvent(approval: PendingApproval, args: Json | undefined): Sall
     risk: approval.risk,
     expires: approval.expiresAt.toISOString(),
     ...(approval.rule && { rule: approval.rule }),
+    ...(approval.isForPrivateData && { for_private_data: true }),
     ...(args !== undefined && { arguments: args }),
   }
 }

@@ -41,4 +41,23 @@ describe(`a call that waits for approval (${promise('GOV-20')})`, () => {
     expect(await answer(command)).toMatchObject({ exit: 0 })
     expect(await first.over).toMatchObject({ exit: 0, stdout: expect.stringContaining('UTC') })
   })
+
+  it('reports one of a private session as what can be approved, since the call itself does not wait', async () => {
+    const at = createTestHome()
+    const tool = { permission: ['CONNECT'], sensitivity: 'confidential', requires_approval: false, enforce: true }
+    writeFileSync(join(at.home, 'tools.yaml'), JSON.stringify({ tools: { mcp__clock__current_time: tool } }))
+    const call = (...flags: readonly string[]) => cli(['call', 'clock/current_time', ...flags], { at })
+    // This call makes the session private.
+    expect(await call()).toMatchObject({ exit: 0 })
+    const refused = await call()
+    expect(refused.exit).toBe(4)
+    expect(refused.stderr).toMatch(
+      /^… The call does not wait\. It can be approved until .*\n {2}Approve it with: sallyport /,
+    )
+    expect(refused.stderr).not.toContain('waits for approval')
+    const { stderr } = await call('--json')
+    expect(JSON.parse(stderr.split('\n')[0] ?? '')).toMatchObject({
+      approvable: { approval: expect.any(String), command: expect.stringContaining(at.state) },
+    })
+  })
 })

@@ -50,14 +50,18 @@ export function buildApproveCommand(context: CliContext, flags: GlobalFlags, app
 }
 
 /** Always on stderr: stdout is for the answer. */
-export function printWaiting(
-  screen: Screen,
-  { approval, expires, reason }: ApprovalRequestedEvent,
-  command: string,
-): void {
-  if (screen.json) return screen.printMessage(JSON.stringify({ waiting: { approval, expires, reason, command } }))
-  screen.printMessage(
-    `… The call waits for approval ${approval} until ${formatLocalTime(expires)}. ${visibleLine(reason)}`,
-  )
+export function printApprovalNotice(screen: Screen, event: ApprovalRequestedEvent, command: string): void {
+  const { approval, expires, reason, for_private_data: isRefusedAtOnce } = event
+  if (screen.json) {
+    const facts = { approval, expires, reason, command }
+    return screen.printMessage(JSON.stringify(isRefusedAtOnce ? { approvable: facts } : { waiting: facts }))
+  }
+  const until = formatLocalTime(expires)
+  if (isRefusedAtOnce) {
+    // The reason is in the error that follows.
+    screen.printMessage(`… The call does not wait. It can be approved until ${until}, and then made again.`)
+    return screen.printMessage(`  Approve it with: ${command}`)
+  }
+  screen.printMessage(`… The call waits for approval ${approval} until ${until}. ${visibleLine(reason)}`)
   screen.printMessage(`  Approve it from another terminal: ${command}`)
 }

@@ -5,7 +5,7 @@ import {
   type ApprovalNoticeOptions,
   buildApproveCommand,
   followApprovalRequests,
-  printWaiting,
+  printApprovalNotice,
 } from '../approvals/approval-notice.ts'
 import { formatRuleLocation } from '../audit/rule-location.ts'
 import type { CliContext } from '../cli-context.ts'
@@ -71,7 +71,7 @@ async function call(context: CliContext, flags: CallFlags & GlobalFlags, tool: s
   const argumentText = await readArguments(context, flags.args)
   const request = { tool, argumentText, dryRun: flags['dry-run'] === true, trace: randomBytes(16).toString('hex') }
   const onRequested: ApprovalNoticeOptions['onRequested'] = (event) =>
-    printWaiting(screen, event, buildApproveCommand(context, flags, event.approval))
+    printApprovalNotice(screen, event, buildApproveCommand(context, flags, event.approval))
   const outcome = await withGateway(context, flags, async (client) => {
     const ended = new AbortController()
     const noticing = request.dryRun
