@@ -194,6 +194,9 @@ describe(`the ways out (${promise('SEN-6')})`, () => {
     })
     const ended = await command('sessions', 'end', 'local', '--purge')
     expect(ended).toMatchObject({ code: 0, stderr: expect.stringContaining('local~2') })
+    expect((await command('sessions')).stdout).toMatch(/^local \(ended\) +CONFIDENTIAL /m)
+    const records = await command('audit', '--type', 'SESSION_ENDED')
+    expect(records.stdout).toMatch(/ SESSION_ENDED +local +CONFIDENTIAL/)
     // What the conversation has read, it still knows: only a new connection is in the new session.
     const { status } = await local.request('tools/call', { name: 'outside_echo', arguments: { message: 'local-2' } })
     expect(status).toBe(404)

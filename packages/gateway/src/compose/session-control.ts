@@ -17,7 +17,8 @@ export interface SessionControlOptions {
 /** What an operator sees of sessions, and does with them. */
 export function createSessionControl(options: SessionControlOptions): SessionControl {
   const { labels, records, ended, sessionResults, record } = options
-  const list = (): readonly SessionFacts[] => mergeSessions(labels, records)
+  const list = (): readonly SessionFacts[] =>
+    mergeSessions(labels, records).map((one) => ({ ...one, ended: ended.hasEnded(one) }))
   return {
     list,
     async raise(name, sensitivity, { why, ...by }) {
@@ -28,7 +29,7 @@ export function createSessionControl(options: SessionControlOptions): SessionCon
       return findSession(list(), owner)
     },
     async end(name, { isPurged, ...by }) {
-      const found = findSession(list(), name)
+      const found = { ...findSession(list(), name), ended: true }
       const { user, session, sensitivity } = found
       await record({ type: 'SESSION_ENDED', user, session, sensitivity, purged: isPurged, ...by })
       const now = Date.now()
@@ -41,9 +42,11 @@ export function createSessionControl(options: SessionControlOptions): SessionCon
   }
 }
 
+type KnownSession = Omit<SessionFacts, 'ended'>
+
 /** The sessions that have called since the start, and those that are remembered because they have a label. */
-function mergeSessions(labels: SessionLabels, records: LabelRecords): readonly SessionFacts[] {
-  const found = new Map<string, SessionFacts>()
+function mergeSessions(labels: SessionLabels, records: LabelRecords): readonly KnownSession[] {
+  const found = new Map<string, KnownSession>()
   for (const { raised, ...record } of records.list())
     found.set(toOwnerKey(record), { ...record, untrusted: false, datasets: [], raised: new Date(raised) })
   for (const session of labels.known) {
@@ -54,7 +57,7 @@ function mergeSessions(labels: SessionLabels, records: LabelRecords): readonly S
 }
 
 /** A session that was read from the disk has not been raised by this gateway; then the time is a remembered one. */
-function factsOf({ owner, current, since, raisedAt }: LabelledSession, remembered: Date | undefined): SessionFacts {
+function factsOf({ owner, current, since, raisedAt }: LabelledSession, remembered: Date | undefined): KnownSession {
   const { sensitivity, isUntrusted, datasets, problem } = current
   return { ...owner, sensitivity, untrusted: isUntrusted, datasets, since, raised: raisedAt ?? remembered, problem }
 }

@@ -77,6 +77,12 @@ export class EndedSessions {
     })
   }
 
+  /** Whether no new connection is in this session. */
+  hasEnded(owner: Owner): boolean {
+    const { name, number } = this.#parse(owner)
+    return number <= (this.#counts.get(toOwnerKey({ user: owner.user, session: name })) ?? 0)
+  }
+
   /** Whether a session stores nothing any more: its data was removed, or is about to be. */
   isClosed(owner: Owner): boolean {
     const key = toOwnerKey(owner)

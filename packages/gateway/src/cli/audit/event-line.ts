@@ -38,6 +38,7 @@ function subjectOf(event: LoggedEvent): string {
   if ('server' in event && event.server !== undefined) return instanceIn({ ...event, server: event.server })
   if ('token_id' in event) return event.token_id
   if ('file' in event) return event.file
+  if ('session' in event) return event.session ?? ''
   return 'home' in event ? event.home : ''
 }
 

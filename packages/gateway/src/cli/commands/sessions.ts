@@ -116,7 +116,7 @@ export const sessionCommands = withOverview(
 )
 
 const columns = (now: Date): readonly Column<SessionView>[] => [
-  { title: 'SESSION', value: ({ session }) => session, flexible: true },
+  { title: 'SESSION', value: ({ session, ended }) => (ended ? `${session} (ended)` : session), flexible: true },
   { title: 'LABEL', value: ({ sensitivity, untrusted }) => `${sensitivity}${untrusted ? ', untrusted' : ''}` },
   { title: 'USER', value: ({ user }) => user, flexible: true },
   { title: 'AGENT', value: ({ agent }) => agent, flexible: true },

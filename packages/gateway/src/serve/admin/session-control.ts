@@ -20,6 +20,8 @@ export interface SessionFacts {
   readonly since?: Date | undefined
   readonly raised?: Date | undefined
   readonly problem?: string | undefined
+  /** An operator ended it: no new connection is in it. */
+  readonly ended: boolean
 }
 
 interface ActedBy {

@@ -21,6 +21,7 @@ const sessionSchema = z
       .openapi({ description: 'What it has seen; empty if it has not called since the start.' }),
     since: z.iso.datetime().optional().openapi({ description: 'Its first call since the start.' }),
     raised: z.iso.datetime().optional().openapi({ description: 'When its label last rose.' }),
+    ended: z.boolean().openapi({ description: 'It was ended: no new connection is in it.' }),
     problem: z.string().optional().openapi({ description: 'Why its label counts as SECRET.' }),
   })
   .openapi('Session')
