@@ -2,14 +2,14 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { installPackages } from './debian-packages.ts'
 import { type CommandOptions, type Outcome, runCommand } from './run-command.ts'
 
 /** Whether system calls can be traced here: strace is installed and allowed. */
 export function canTrace(): boolean {
   if (works()) return true
-  const isRoot = process.getuid?.() === 0
-  if (isRoot) spawnSync('apt-get', ['install', '-y', '-qq', 'strace'], { stdio: 'ignore', timeout: 60_000 })
-  return isRoot && works()
+  installPackages(['strace'])
+  return works()
 }
 
 const works = (): boolean => spawnSync('strace', ['-f', '-o', '/dev/null', 'true'], { stdio: 'ignore' }).status === 0

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { NetworkMode } from '@sallyport/core'
 import type { EgressDecision, EgressStats } from '../../packages/gateway/src/sandbox/egress/egress.ts'
+import { installPackages } from '../debian-packages.ts'
 import { eventually } from '../processes.ts'
 import { REPOSITORY } from '../run-gateway.ts'
 import { makeSelfSigned } from '../self-signed.ts'
@@ -13,8 +14,7 @@ import { makeSelfSigned } from '../self-signed.ts'
 export function canMakeNetworks(): boolean {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return miss('this needs root on Linux')
   const hasTools = (): boolean => ['ip', 'curl'].every((name) => spawnSync(name, ['-V']).error === undefined)
-  if (!hasTools())
-    spawnSync('apt-get', ['install', '-y', '-qq', 'iproute2', 'curl'], { stdio: 'ignore', timeout: 100_000 })
+  if (!hasTools()) installPackages(['iproute2', 'curl'])
   if (!hasTools()) return miss('install iproute2 and curl')
   return spawnSync('unshare', ['--net', 'true']).status === 0 || miss('network namespaces are not allowed')
 }

@@ -151,7 +151,9 @@ describe.skipIf(!AVAILABLE).each(USERS)(`from a sandbox of %s (${promise('SEN-13
     expect(stdout).toMatch(/^\s*1073741824\s+268435456\s*$/m)
   })
 
-  it.skipIf(user === 'root')('a fork bomb ends at the limit', async () => {
+  // The kernel does not limit the processes of root.
+  const itOfUser = user === 'root' ? () => {} : it
+  itOfUser('a fork bomb ends at the limit', async () => {
     const bomb = `for (let i = 0; i < 3000; i++) {
       if (require('node:child_process').spawn('sleep', ['100']).on('error', () => {}).pid !== undefined) continue
       console.log('ended after', i > 100)

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { chownSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { installPackages } from '../debian-packages.ts'
 import { eventually } from '../processes.ts'
 import type { Outcome } from '../run-command.ts'
 import { MAIN, REPOSITORY } from '../run-gateway.ts'
@@ -14,11 +15,7 @@ const NOBODY = 65_534
 export function canSandbox(): boolean {
   if (process.platform !== 'linux') return false
   const packages = ['bubblewrap', 'socat', 'iproute2']
-  if (!works() && IS_ROOT)
-    spawnSync('apt-get', ['install', '-y', '-qq', '--no-install-recommends', ...packages], {
-      stdio: 'ignore',
-      timeout: 100_000,
-    })
+  if (!works()) installPackages(packages)
   if (works()) return true
   const message = `Sandboxes cannot be tested here: install ${packages.join(', ')}, and allow user namespaces.`
   if (process.env.CI) throw new Error(message)
