@@ -94,7 +94,7 @@ export class Sandboxes {
     } catch (error) {
       // The others must still be narrowed. Without its proxy, nothing leaves this one.
       opened.server.onNote(`Its sandbox could not be narrowed, so it has no network any more: ${messageOf(error)}`)
-      void opened.close()
+      opened.close().catch(() => opened.server.onNote('The folder of its sandbox could not be removed.'))
     }
     if (narrowed) this.#options.onEvent({ type: 'SANDBOX_NARROWED', server: opened.server.server, ...narrowed })
   }

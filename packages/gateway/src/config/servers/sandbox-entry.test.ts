@@ -38,7 +38,9 @@ describe('the sandbox of a server', () => {
     ['mcp_servers: {a: {command: x, sandbox: auto, per: gateway}}', '"session"'],
     ['mcp_servers: {a: {command: x, sandbox: auto, mounts: [srv]}}', 'begins with / or ~'],
     ['mcp_servers: {a: {url: "http://127.0.0.1:1/mcp", sandbox: auto}}', 'url_isolated'],
+    ['mcp_servers: {a: {url: "http://127.0.0.1:1/mcp", network: none}}', 'url_isolated'],
     ['mcp_servers: {a: {type: docker-gateway, sandbox: auto}}', 'program of its own'],
+    ['mcp_servers: {a: {type: docker-gateway, network: none}}', 'program of its own'],
     ['mcp_servers: {a: {command: x, sandbox: docker}}', 'auto'],
   ])('is an error in %s', async (yaml, expected) => {
     expect((await loadProblems(yaml)).join()).toContain(expected)

@@ -40,10 +40,12 @@ function readMounts({ entry, node, log, userHome }: EntrySource<ServerEntry>): r
 
 /** A server that the gateway does not start as a program cannot be put into a sandbox. */
 export function refuseSandbox({ entry, node, log }: Pick<EntrySource<CommonEntry>, 'entry' | 'node' | 'log'>): void {
-  for (const key of ['sandbox', ...SANDBOX_ONLY] as const)
-    if (entry[key] !== undefined && entry[key] !== 'none')
-      log.error(
-        node.children.get(key) ?? node,
-        'expected a server that is a program of its own ("command"): only those run in a sandbox. A server with a url can have an isolated instance (url_isolated).',
-      )
+  for (const key of ['sandbox', ...SANDBOX_ONLY] as const) {
+    // `network: none` asks for a protection; `sandbox: none` for none.
+    if (entry[key] === undefined || (key === 'sandbox' && entry.sandbox === 'none')) continue
+    log.error(
+      node.children.get(key) ?? node,
+      'expected a server that is a program of its own ("command"): only those run in a sandbox. A server with a url can have an isolated instance (url_isolated).',
+    )
+  }
 }
