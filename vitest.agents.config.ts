@@ -8,7 +8,7 @@ export default defineConfig({
     include: isRecording
       ? ['tests/agents/record-handshakes.ts', 'tests/agents/record-hooks.ts']
       : ['tests/agents/{real-agents,hooks,large-results,planted-servers,private-data}.test.ts'],
-    globalSetup: 'tests/leftovers.ts',
+    globalSetup: 'tests/harness/leftovers.ts',
     testTimeout: 180_000,
     hookTimeout: 180_000,
     pool: 'forks',

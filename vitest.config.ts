@@ -13,7 +13,7 @@ const leftOut = LEFT_OUT[process.env.SALLYPORT_TESTS ?? 'short'] ?? []
 
 export default defineConfig({
   test: {
-    globalSetup: 'tests/leftovers.ts',
+    globalSetup: 'tests/harness/leftovers.ts',
     // A busy machine is slow, which is not an error: what waits for an event waits as long as a test may take.
     testTimeout: 120_000,
     hookTimeout: 120_000,

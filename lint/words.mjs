@@ -46,7 +46,7 @@ const PROSE = [
 
 /** Where a word means itself: the tables that name it, and records that keep their spelling. */
 const EXEMPT =
-  /^(?:lint\/words\.mjs|tests\/words\.test\.ts|docs\/glossary\.md|docs\/(?:context-)?benchmarks\.md|package-lock\.json|tests\/fixtures\/.*|packages\/gateway\/ui\/.*)$/
+  /^(?:lint\/words\.mjs|tests\/pages\/words\.test\.ts|docs\/glossary\.md|docs\/(?:context-)?benchmarks\.md|package-lock\.json|tests\/fixtures\/.*|packages\/gateway\/ui\/.*)$/
 const SKIPPED = new Set(['node_modules', 'dist', '.git', '.conformance', '.stryker', 'ui'])
 
 /**

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { checkLayers, LEVELS, ROOMS } from '../lint/layers.mjs'
-import { filesBelow, ROOT, textOf } from './repository.ts'
+import { filesBelow, ROOT, textOf } from './harness/repository.ts'
 
 const GATEWAY = 'packages/gateway/src'
 const NAMES: readonly string[] = LEVELS.flat()
@@ -355,8 +355,8 @@ describe('the rooms', () => {
   })
 
   it('have at most 30 files side by side', () => {
-    const files = filesBelow('packages').filter(
-      (path) => /^packages\/\w+\/src\/.*\.tsx?$/.test(path) && !/\.test(-kit)?\./.test(path),
+    const files = [...filesBelow('packages'), ...filesBelow('tests')].filter(
+      (path) => /^(packages\/\w+\/src|tests)\/.*\.tsx?$/.test(path) && !/^packages.*\.test(-kit)?\./.test(path),
     )
     const perFolder = new Map<string, number>()
     for (const path of files) perFolder.set(dirname(path), (perFolder.get(dirname(path)) ?? 0) + 1)

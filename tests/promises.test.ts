@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { filesBelow, textOf } from './harness/repository.ts'
 import type { Promised } from './promises/promised.ts'
 import { PROMISES, promise } from './promises.ts'
-import { filesBelow, textOf } from './repository.ts'
 
 const CITATION = /\bpromise\(\s*'([^']*)'\s*\)/g
 const listed = Object.entries<Promised>(PROMISES)

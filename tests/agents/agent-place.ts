@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { REPOSITORY } from '../run-gateway.ts'
+import { REPOSITORY } from '../harness/run-gateway.ts'
 import type { AgentCli, AgentSetting, LocalServer } from './agent-cli.ts'
 
 /** A home and a folder to work in that only one CLI knows. */

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { dirname, join } from 'node:path'
-import type { Outcome } from '../run-command.ts'
+import type { Outcome } from '../harness/run-command.ts'
 import type { AgentPlace } from './agent-place.ts'
 
 export interface AgentRun {

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { makePlace } from '../harness/run-gateway.ts'
 import { promise } from '../promises.ts'
-import { makePlace } from '../run-gateway.ts'
 import { fixture } from './agent-place.ts'
 import { AGENT_CLIS } from './clis/clis.ts'
 import { findInstalled } from './installed-agent.ts'

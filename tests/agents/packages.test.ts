@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { ROOT, textOf } from '../repository.ts'
+import { ROOT, textOf } from '../harness/repository.ts'
 import { AGENT_CLIS } from './clis/clis.ts'
 import packages from './packages.json' with { type: 'json' }
 

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { REPOSITORY } from '../run-gateway.ts'
+import { REPOSITORY } from '../harness/run-gateway.ts'
 import { runHooked } from './hooked-agent.ts'
 import { HOOKED_CLIS, scriptsFor } from './hooked-clis.ts'
 import { findInstalled } from './installed-agent.ts'

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { eventually, processesWith } from '../processes.ts'
+import { eventually, processesWith } from '../harness/processes.ts'
 import type { AgentPlace } from './agent-place.ts'
 
 /** A process that outlives its agent must not outlive the test: the command lines of those that did. */

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { endProcess } from '../run-gateway.ts'
+import { endProcess } from '../harness/run-gateway.ts'
 import type { Fixture } from './leg.ts'
 
 export type Eras = 'both' | 'legacy' | 'modern'

@@ -1,4 +1,4 @@
-import { type RunningGateway, runGateway } from '../run-gateway.ts'
+import { type RunningGateway, runGateway } from '../harness/run-gateway.ts'
 
 /** Starts a gateway in front of one server whose names it leaves alone. */
 export function runGatewayFor(server: object): Promise<RunningGateway> {

@@ -4,7 +4,7 @@ import fs, { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { REPOSITORY } from '../run-gateway.ts'
+import { REPOSITORY } from '../harness/run-gateway.ts'
 import type { Check } from './check.ts'
 
 export const REVISIONS = ['2025-11-25', '2026-07-28'] as const

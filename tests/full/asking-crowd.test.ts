@@ -1,10 +1,17 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { ALL, type AskedClient, HttpSession, ModernHttp } from '../asked-client.ts'
-import { type AskingBench, accepted, elicitation, openAskingBench, outcomeOf, runOf } from '../asking-bench.ts'
-import type { Message } from '../call-stream.ts'
-import { eventually, processesWith } from '../processes.ts'
+import { ALL, type AskedClient, HttpSession, ModernHttp } from '../harness/asked-client.ts'
+import type { Message } from '../harness/call-stream.ts'
+import { eventually, processesWith } from '../harness/processes.ts'
+import { endProcess, runGateway } from '../harness/run-gateway.ts'
 import { promise } from '../promises.ts'
-import { endProcess, runGateway } from '../run-gateway.ts'
+import {
+  type AskingBench,
+  accepted,
+  elicitation,
+  openAskingBench,
+  outcomeOf,
+  runOf,
+} from '../questions/asking-bench.ts'
 
 const FORM = { elicitation: {} }
 

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { modernRequest } from '../mcp-client.ts'
+import { modernRequest } from '../harness/mcp-client.ts'
+import { runCommand } from '../harness/run-command.ts'
+import { type RunningGateway, runGateway } from '../harness/run-gateway.ts'
 import { promise } from '../promises.ts'
-import { runCommand } from '../run-command.ts'
-import { type RunningGateway, runGateway } from '../run-gateway.ts'
 
 const MEGABYTE = 1_048_576
 const CONNECTIONS = 100

@@ -2,14 +2,21 @@ import { spawn } from 'node:child_process'
 import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { refusalOf } from '../approvals-bench.ts'
-import { LegacyClient } from '../mcp-client.ts'
-import { createOfferingServer, type OfferingServer } from '../offering-server.ts'
-import { eventually } from '../processes.ts'
+import { refusalOf } from '../approvals/approvals-bench.ts'
+import { createOfferingServer, type OfferingServer } from '../governance/offering-server.ts'
+import { LegacyClient } from '../harness/mcp-client.ts'
+import { eventually } from '../harness/processes.ts'
+import { runCommand } from '../harness/run-command.ts'
+import {
+  endProcess,
+  makePlace,
+  type Place,
+  REPOSITORY,
+  type RunningGateway,
+  runGateway,
+} from '../harness/run-gateway.ts'
+import { StdioClient } from '../harness/stdio-client.ts'
 import { promise } from '../promises.ts'
-import { runCommand } from '../run-command.ts'
-import { endProcess, makePlace, type Place, REPOSITORY, type RunningGateway, runGateway } from '../run-gateway.ts'
-import { StdioClient } from '../stdio-client.ts'
 
 const SCHEMA = { type: 'object', properties: { id: { type: 'string' } } }
 const toolsNamed = (head: string, count: number): readonly object[] =>

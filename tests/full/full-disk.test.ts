@@ -4,11 +4,11 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
-import { modernRequest } from '../mcp-client.ts'
-import { eventually } from '../processes.ts'
+import { modernRequest } from '../harness/mcp-client.ts'
+import { eventually } from '../harness/processes.ts'
+import { errorOf, runCommand } from '../harness/run-command.ts'
+import { endProcess, MAIN, makePlace, type Place, REPOSITORY, readRecords, runGateway } from '../harness/run-gateway.ts'
 import { promise } from '../promises.ts'
-import { errorOf, runCommand } from '../run-command.ts'
-import { endProcess, MAIN, makePlace, type Place, REPOSITORY, readRecords, runGateway } from '../run-gateway.ts'
 
 const COUNTING = join(REPOSITORY, 'tests/fixtures/counting-server.mjs')
 const undo: (() => unknown)[] = []

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type FuzzSuite, runFuzzSuite } from '../fuzz/fuzz-suite.ts'
-import { ROOT } from '../repository.ts'
+import { ROOT } from '../harness/repository.ts'
 
 /** `npm run fuzz` generates a hundred times as many. */
 const CASES = 1_000

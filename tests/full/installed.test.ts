@@ -7,10 +7,10 @@ import { delimiter, dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { packGateway } from '../pack-packages.ts'
-import { eventually, processesWith } from '../processes.ts'
+import { packGateway } from '../harness/pack-packages.ts'
+import { eventually, processesWith } from '../harness/processes.ts'
+import { ROOT } from '../harness/repository.ts'
 import { promise } from '../promises.ts'
-import { ROOT } from '../repository.ts'
 
 const run = promisify(execFile)
 /** An npm that finds no registry tries for many minutes. */

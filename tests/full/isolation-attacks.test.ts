@@ -1,12 +1,12 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { ALL, HttpSession } from '../asked-client.ts'
-import { type FloodBench, type Message, openFlood } from '../flood-bench.ts'
-import { type HostileModel, type Mischief, makeCalls, openHostileModel } from '../hostile-model.ts'
-import { modernRequest } from '../mcp-client.ts'
-import { openModernUpstream } from '../modern-upstream.ts'
-import { eventually } from '../processes.ts'
+import { ALL, HttpSession } from '../harness/asked-client.ts'
+import { modernRequest } from '../harness/mcp-client.ts'
+import { openModernUpstream } from '../harness/modern-upstream.ts'
+import { eventually } from '../harness/processes.ts'
+import { REPOSITORY } from '../harness/run-gateway.ts'
+import { type FloodBench, type Message, openFlood } from '../isolation/flood-bench.ts'
+import { type HostileModel, type Mischief, makeCalls, openHostileModel } from '../isolation/hostile-model.ts'
 import { promise } from '../promises.ts'
-import { REPOSITORY } from '../run-gateway.ts'
 
 async function openBefore(
   mischief: Mischief,

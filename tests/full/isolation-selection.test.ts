@@ -1,12 +1,12 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { handleIn, type Message, openFlood, textOf } from '../flood-bench.ts'
-import { LegacyClient } from '../mcp-client.ts'
-import { mintBearer, type TokenRequest, writeProfiles } from '../profile-bench.ts'
+import { LegacyClient } from '../harness/mcp-client.ts'
+import { runCommand } from '../harness/run-command.ts'
+import { makePlace, REPOSITORY, type RunningGateway, runGateway } from '../harness/run-gateway.ts'
+import { handleIn, type Message, openFlood, textOf } from '../isolation/flood-bench.ts'
+import { mintBearer, type TokenRequest, writeProfiles } from '../profiles/profile-bench.ts'
 import { promise } from '../promises.ts'
-import { runCommand } from '../run-command.ts'
-import { makePlace, REPOSITORY, type RunningGateway, runGateway } from '../run-gateway.ts'
 
 const FLOOD = { command: 'node', args: [join(REPOSITORY, 'tests/fixtures/flood-server.mjs'), '/dev/null'] }
 

@@ -5,11 +5,11 @@ import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, expect, it } from 'vitest'
-import { modernRequest } from '../mcp-client.ts'
-import { eventually, processesWith } from '../processes.ts'
+import { modernRequest } from '../harness/mcp-client.ts'
+import { eventually, processesWith } from '../harness/processes.ts'
+import { runCommand } from '../harness/run-command.ts'
+import { MAIN, makePlace, type Place, REPOSITORY, readRecords } from '../harness/run-gateway.ts'
 import { promise } from '../promises.ts'
-import { runCommand } from '../run-command.ts'
-import { MAIN, makePlace, type Place, REPOSITORY, readRecords } from '../run-gateway.ts'
 
 const ROUNDS = 200
 /** Each lane has a state of its own, which all its rounds share: one lane starts while the other is killed. */

@@ -2,10 +2,10 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { afterEach, describe, expect, it } from 'vitest'
-import { LaunchBench } from '../launch-bench.ts'
+import { runCommand } from '../harness/run-command.ts'
+import { StdioClient } from '../harness/stdio-client.ts'
+import { LaunchBench } from '../launch/launch-bench.ts'
 import { promise } from '../promises.ts'
-import { runCommand } from '../run-command.ts'
-import { StdioClient } from '../stdio-client.ts'
 
 const undo: (() => unknown)[] = []
 

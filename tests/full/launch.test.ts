@@ -2,11 +2,11 @@ import { once } from 'node:events'
 import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
-import { inTerminal } from '../in-terminal.ts'
-import { LaunchBench } from '../launch-bench.ts'
-import { eventually } from '../processes.ts'
+import { inTerminal } from '../harness/in-terminal.ts'
+import { eventually } from '../harness/processes.ts'
+import { readRecords } from '../harness/run-gateway.ts'
+import { LaunchBench } from '../launch/launch-bench.ts'
 import { promise } from '../promises.ts'
-import { readRecords } from '../run-gateway.ts'
 
 const undo: (() => unknown)[] = []
 

@@ -2,12 +2,12 @@ import { createHash, randomUUID } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { afterEach, describe, expect, it } from 'vitest'
-import { type Json, processBehind, stdioEntry, textOf } from '../fault-bench.ts'
-import { LegacyClient, modernRequest } from '../mcp-client.ts'
-import { eventually, processesWith } from '../processes.ts'
+import { type Json, processBehind, stdioEntry, textOf } from '../faults/fault-bench.ts'
+import { LegacyClient, modernRequest } from '../harness/mcp-client.ts'
+import { eventually, processesWith } from '../harness/processes.ts'
+import { endProcess, makePlace, type Place, type RunningGateway, runGateway } from '../harness/run-gateway.ts'
+import { openWindow, type StdioClient } from '../harness/stdio-client.ts'
 import { promise } from '../promises.ts'
-import { endProcess, makePlace, type Place, type RunningGateway, runGateway } from '../run-gateway.ts'
-import { openWindow, type StdioClient } from '../stdio-client.ts'
 
 const places = new Set<Place>()
 const windows = new Set<StdioClient>()

@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { LegacyClient, modernRequest, type RpcAnswer } from '../mcp-client.ts'
+import { LegacyClient, modernRequest, type RpcAnswer } from '../harness/mcp-client.ts'
+import { REPOSITORY, type RunningGateway, runGateway } from '../harness/run-gateway.ts'
+import { openWindow, type StdioClient } from '../harness/stdio-client.ts'
 import { promise } from '../promises.ts'
-import { REPOSITORY, type RunningGateway, runGateway } from '../run-gateway.ts'
-import { openWindow, type StdioClient } from '../stdio-client.ts'
 
 const FIXTURE = join(REPOSITORY, 'tests/fixtures/shuffling-server.mjs')
 const SERVERS = ['alpha', 'beta', 'gamma']

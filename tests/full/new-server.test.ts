@@ -7,11 +7,11 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Check } from '../conformance/check.ts'
 import { type Revision, runAgainstServer } from '../conformance/suite.ts'
-import { packLibraries } from '../pack-packages.ts'
-import { eventually } from '../processes.ts'
+import { packLibraries } from '../harness/pack-packages.ts'
+import { eventually } from '../harness/processes.ts'
+import { textOf } from '../harness/repository.ts'
+import { errorOf, runCommand } from '../harness/run-command.ts'
 import { promise } from '../promises.ts'
-import { textOf } from '../repository.ts'
-import { errorOf, runCommand } from '../run-command.ts'
 
 const run = promisify(execFile)
 

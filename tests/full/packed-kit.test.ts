@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { packLibraries } from '../pack-packages.ts'
-import { ROOT, textOf } from '../repository.ts'
+import { packLibraries } from '../harness/pack-packages.ts'
+import { ROOT, textOf } from '../harness/repository.ts'
 
 const run = promisify(execFile)
 const subpaths = Object.keys(JSON.parse(textOf('packages/kit/package.json')).exports)

@@ -7,9 +7,9 @@ import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { OTEL_PACKAGES } from '../../packages/gateway/src/telemetry/gateway-telemetry.ts'
-import { packGateway } from '../pack-packages.ts'
+import { packGateway } from '../harness/pack-packages.ts'
+import { ROOT } from '../harness/repository.ts'
 import { promise } from '../promises.ts'
-import { ROOT } from '../repository.ts'
 
 const run = promisify(execFile)
 /** Everything that `npm pack` of the gateway gives to somebody who has nothing but the registry. */

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createLocalEverything, type EverythingServer, openRemoteEverything } from '../everything-server.ts'
-import { eventually } from '../processes.ts'
+import { createLocalEverything, type EverythingServer, openRemoteEverything } from '../harness/everything-server.ts'
+import { eventually } from '../harness/processes.ts'
+import { type RunningGateway, runGateway } from '../harness/run-gateway.ts'
+import { ANSWERS, SDK_CLIENTS, type SdkClient } from '../harness/sdk-client.ts'
 import { promise } from '../promises.ts'
-import { type RunningGateway, runGateway } from '../run-gateway.ts'
-import { ANSWERS, SDK_CLIENTS, type SdkClient } from '../sdk-client.ts'
 
 type Json = Record<string, any>
 

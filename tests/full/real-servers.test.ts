@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { compileSimpleSchema, type JsonObject } from '@sallyport/core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { eventually } from '../processes.ts'
+import { eventually } from '../harness/processes.ts'
+import { REPOSITORY, type RunningGateway, runGateway } from '../harness/run-gateway.ts'
+import { openV1, SDK_CLIENTS, type SdkClient } from '../harness/sdk-client.ts'
 import { promise } from '../promises.ts'
-import { REPOSITORY, type RunningGateway, runGateway } from '../run-gateway.ts'
-import { openV1, SDK_CLIENTS, type SdkClient } from '../sdk-client.ts'
 
 const server = (name: string): string =>
   join(REPOSITORY, `node_modules/@modelcontextprotocol/server-${name}/dist/index.js`)

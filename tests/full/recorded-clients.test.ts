@@ -1,11 +1,11 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { eventually } from '../processes.ts'
+import { eventually } from '../harness/processes.ts'
+import { clientsOver, HttpReplay, readAnswer, readLines, recordingOf } from '../harness/recordings.ts'
+import { REPOSITORY, type RunningGateway, runGateway } from '../harness/run-gateway.ts'
+import { openWindow, type StdioClient } from '../harness/stdio-client.ts'
 import { promise } from '../promises.ts'
-import { clientsOver, HttpReplay, readAnswer, readLines, recordingOf } from '../recordings.ts'
-import { REPOSITORY, type RunningGateway, runGateway } from '../run-gateway.ts'
-import { openWindow, type StdioClient } from '../stdio-client.ts'
 
 type Json = Record<string, any>
 

@@ -1,13 +1,13 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { refusalOf } from '../approvals-bench.ts'
-import { type ChangingTools, createChangingTools, type ToolText } from '../changing-tools.ts'
-import { LegacyClient } from '../mcp-client.ts'
-import { eventually } from '../processes.ts'
+import { refusalOf } from '../approvals/approvals-bench.ts'
+import { type ChangingTools, createChangingTools, type ToolText } from '../governance/changing-tools.ts'
+import { LegacyClient } from '../harness/mcp-client.ts'
+import { eventually } from '../harness/processes.ts'
+import { runCommand } from '../harness/run-command.ts'
+import { endProcess, makePlace, type RunningGateway, runGateway } from '../harness/run-gateway.ts'
 import { promise } from '../promises.ts'
-import { runCommand } from '../run-command.ts'
-import { endProcess, makePlace, type RunningGateway, runGateway } from '../run-gateway.ts'
 
 const READ: ToolText = { name: 'read_page', description: 'Read a page.' }
 const DROP: ToolText = { name: 'drop_page', description: 'Drop one page.' }

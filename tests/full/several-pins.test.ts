@@ -1,12 +1,12 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { type ChangingTools, createChangingTools } from '../changing-tools.ts'
-import { modernRequest } from '../mcp-client.ts'
-import { eventually } from '../processes.ts'
+import { type ChangingTools, createChangingTools } from '../governance/changing-tools.ts'
+import { modernRequest } from '../harness/mcp-client.ts'
+import { eventually } from '../harness/processes.ts'
+import { errorOf, type Outcome, runCommand } from '../harness/run-command.ts'
+import { endProcess, makePlace, type Place, runGateway } from '../harness/run-gateway.ts'
 import { promise } from '../promises.ts'
-import { errorOf, type Outcome, runCommand } from '../run-command.ts'
-import { endProcess, makePlace, type Place, runGateway } from '../run-gateway.ts'
 
 const OTHER = `sha256-${'0'.repeat(64)}`
 

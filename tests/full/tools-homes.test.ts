@@ -3,12 +3,12 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { createChangingTools } from '../changing-tools.ts'
-import { modernRequest } from '../mcp-client.ts'
-import { eventually } from '../processes.ts'
+import { createChangingTools } from '../governance/changing-tools.ts'
+import { modernRequest } from '../harness/mcp-client.ts'
+import { eventually } from '../harness/processes.ts'
+import { errorOf, type Outcome, runCommand } from '../harness/run-command.ts'
+import { endProcess, makePlace, type RunningGateway, runGateway } from '../harness/run-gateway.ts'
 import { promise } from '../promises.ts'
-import { errorOf, type Outcome, runCommand } from '../run-command.ts'
-import { endProcess, makePlace, type RunningGateway, runGateway } from '../run-gateway.ts'
 
 function folder(): string {
   const path = mkdtempSync(join(tmpdir(), 'sallyport-homes-'))

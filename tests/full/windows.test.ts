@@ -4,12 +4,12 @@ import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
-import { modernRequest } from '../mcp-client.ts'
-import { eventually, processesWith } from '../processes.ts'
+import { modernRequest } from '../harness/mcp-client.ts'
+import { eventually, processesWith } from '../harness/processes.ts'
+import { errorOf, runCommand } from '../harness/run-command.ts'
+import { endProcess, makePlace, type Place, REPOSITORY, readRecords, runGateway } from '../harness/run-gateway.ts'
+import { isToolChange, openWindow, type StdioClient } from '../harness/stdio-client.ts'
 import { promise } from '../promises.ts'
-import { errorOf, runCommand } from '../run-command.ts'
-import { endProcess, makePlace, type Place, REPOSITORY, readRecords, runGateway } from '../run-gateway.ts'
-import { isToolChange, openWindow, type StdioClient } from '../stdio-client.ts'
 
 const HOSTILE = join(REPOSITORY, 'tests/fixtures/hostile-server.mjs')
 const undo: (() => unknown)[] = []

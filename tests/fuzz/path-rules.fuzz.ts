@@ -13,8 +13,8 @@ import {
 } from '@sallyport/core'
 import fc from 'fast-check'
 import { createPathContext } from '../../packages/gateway/src/governance/path-context.ts'
-import { ROOT } from '../repository.ts'
-import { StdioClient } from '../stdio-client.ts'
+import { ROOT } from '../harness/repository.ts'
+import { StdioClient } from '../harness/stdio-client.ts'
 import type { FuzzSuite } from './fuzz-suite.ts'
 
 const PROGRAM = join(ROOT, 'node_modules/@modelcontextprotocol/server-filesystem/dist/index.js')

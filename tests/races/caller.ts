@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { LegacyClient, modernRequest } from '../mcp-client.ts'
+import { LegacyClient, modernRequest } from '../harness/mcp-client.ts'
 import type { Random } from './random.ts'
 
 export const JWT_SECRET = 'a secret of thirty-two bytes or more, for tests'

@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { errorOf } from '../harness/run-command.ts'
 import { promise } from '../promises.ts'
-import { errorOf } from '../run-command.ts'
 import { canSandbox, makeUserFolder, run, SALLYPORT, type Start, sandboxed, USERS } from './sandbox-world.ts'
 
 const AVAILABLE = canSandbox()

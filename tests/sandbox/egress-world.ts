@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { NetworkMode } from '@sallyport/core'
 import type { EgressDecision, EgressStats } from '../../packages/gateway/src/sandbox/egress/egress.ts'
-import { installPackages } from '../debian-packages.ts'
-import { eventually } from '../processes.ts'
-import { REPOSITORY } from '../run-gateway.ts'
-import { makeSelfSigned } from '../self-signed.ts'
+import { installPackages } from '../harness/debian-packages.ts'
+import { eventually } from '../harness/processes.ts'
+import { REPOSITORY } from '../harness/run-gateway.ts'
+import { makeSelfSigned } from '../harness/self-signed.ts'
 
 /** Whether networks can be made here. Installs what it needs if it may. */
 export function canMakeNetworks(): boolean {

@@ -12,11 +12,11 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { inTerminal } from '../in-terminal.ts'
-import { eventually, processesWith } from '../processes.ts'
+import { inTerminal } from '../harness/in-terminal.ts'
+import { eventually, processesWith } from '../harness/processes.ts'
+import { errorOf } from '../harness/run-command.ts'
+import { REPOSITORY } from '../harness/run-gateway.ts'
 import { promise } from '../promises.ts'
-import { errorOf } from '../run-command.ts'
-import { REPOSITORY } from '../run-gateway.ts'
 import { canSandbox, makeUserFolder, run, SALLYPORT, type Start, sandboxed, start, USERS } from './sandbox-world.ts'
 
 const AVAILABLE = canSandbox()

@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import { chownSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { installPackages } from '../debian-packages.ts'
-import { eventually } from '../processes.ts'
-import type { Outcome } from '../run-command.ts'
-import { MAIN, REPOSITORY } from '../run-gateway.ts'
+import { installPackages } from '../harness/debian-packages.ts'
+import { eventually } from '../harness/processes.ts'
+import type { Outcome } from '../harness/run-command.ts'
+import { MAIN, REPOSITORY } from '../harness/run-gateway.ts'
 
 const IS_ROOT = process.getuid?.() === 0
 const NOBODY = 65_534

@@ -4,12 +4,19 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { makeFolder, npmServer } from '../governed-bench.ts'
-import { modernRequest } from '../mcp-client.ts'
-import { eventually } from '../processes.ts'
+import { makeFolder, npmServer } from '../governance/governed-bench.ts'
+import { modernRequest } from '../harness/mcp-client.ts'
+import { eventually } from '../harness/processes.ts'
+import { runCommand } from '../harness/run-command.ts'
+import {
+  endProcess,
+  makePlace,
+  type Place,
+  REPOSITORY,
+  type RunningGateway,
+  runGateway,
+} from '../harness/run-gateway.ts'
 import { promise } from '../promises.ts'
-import { runCommand } from '../run-command.ts'
-import { endProcess, makePlace, type Place, REPOSITORY, type RunningGateway, runGateway } from '../run-gateway.ts'
 import { canSandbox } from './sandbox-world.ts'
 
 const AVAILABLE = canSandbox()

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { REPOSITORY } from '../../../../tests/run-gateway.ts'
+import { REPOSITORY } from '../../../../tests/harness/run-gateway.ts'
 import { ADAPTERS } from './agents.ts'
 
 const PAGE = readFileSync(join(REPOSITORY, 'docs/agents.md'), 'utf8')

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmdirSync, writeFile
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { roundsOf } from '../../../../tests/rounds.ts'
+import { roundsOf } from '../../../../tests/harness/rounds.ts'
 import { createEvent, openTestStore, scratchFolder, startChild } from './scratch.test-kit.ts'
 import { openEventLog, scanLog } from './store.ts'
 import { verifyLog } from './verify-log.ts'

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { roundsOf } from '../../../../tests/rounds.ts'
+import { roundsOf } from '../../../../tests/harness/rounds.ts'
 import { scratchFolder, startChild } from './scratch.test-kit.ts'
 import { lockState, type StateLock } from './state-lock.ts'
 

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { roundsOf } from '../../../../../tests/rounds.ts'
+import { roundsOf } from '../../../../../tests/harness/rounds.ts'
 import { appendEntries, type NewEntry, toEntryValue } from './append-entries.ts'
 import { handEdited } from './hand-edited.test-kit.ts'
 import { createNewEntry, hostileEntry } from './new-entry.test-kit.ts'

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { roundsOf } from '../../../../../tests/rounds.ts'
+import { roundsOf } from '../../../../../tests/harness/rounds.ts'
 import { handEdited, withTypo } from './hand-edited.test-kit.ts'
 import { readEntryValue } from './matches-intent.ts'
 import { type ParsedFile, parseToolsFile } from './parsed-file.ts'

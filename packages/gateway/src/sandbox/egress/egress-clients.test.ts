@@ -4,8 +4,8 @@ import { createServer as createTlsServer } from 'node:https'
 import { promisify } from 'node:util'
 import { EnvHttpProxyAgent, fetch, ProxyAgent } from 'undici'
 import { afterEach, describe, expect, it } from 'vitest'
-import { installPackages } from '../../../../../tests/debian-packages.ts'
-import { makeSelfSigned } from '../../../../../tests/self-signed.ts'
+import { installPackages } from '../../../../../tests/harness/debian-packages.ts'
+import { makeSelfSigned } from '../../../../../tests/harness/self-signed.ts'
 import { closeAll, listen, openBridge, openTestProxy, policy, type TestProxy } from './egress.test-kit.ts'
 
 if (spawnSync('curl', ['-V']).error) installPackages(['curl'])

@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import type { LoggedEvent } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
-import { eventually } from '../../../../../tests/processes.ts'
+import { eventually } from '../../../../../tests/harness/processes.ts'
 import { type AdminTestGateway, openAdminTestGateway } from '../admin/admin.test-kit.ts'
 
 const call = (admin: AdminTestGateway, body: object) => admin.api('/api/call', { method: 'POST', body })

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { eventually } from '../../../../../tests/processes.ts'
+import { eventually } from '../../../../../tests/harness/processes.ts'
 import { openAdminTestGateway } from '../admin/admin.test-kit.ts'
 
 it('lists every tool, and for one that is not offered the step that decided', async () => {
