@@ -405,6 +405,7 @@ describe(`${promise('GW-21')} notifications`, () => {
     const log = (data: string): string => notice('notifications/message', `{"level":"error","data":"${data}"}`)
     const meta = { 'io.modelcontextprotocol/logLevel': 'debug' }
     const answer = await call(name, [log('short'), log('$LARGE'), done], { meta, from: 'modern' })
+    expect(codeOf(answer)).toBe('no error')
     expect(answer.before.map(({ params }) => params.data)).toEqual(['short'])
     expect(await droppedOf(name)).toMatchObject({ too_large: before + 1 })
   })

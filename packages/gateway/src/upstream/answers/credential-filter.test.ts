@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { CALLER_TOKEN_PREFIX, SallyportError } from '@sallyport/core'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -204,6 +205,22 @@ describe('a transport whose server has credentials', () => {
     await closed
     expect(reported[1]).toBe('closed: it ended')
     expect(JSON.stringify(reported[0])).toContain(REDACTED)
+  })
+
+  it('keeps a message before the answer that came after it, however long it takes to filter', async () => {
+    const { events, reported } = open()
+    const message = (params: object): string =>
+      JSON.stringify({ jsonrpc: '2.0', method: 'notifications/message', params })
+    events.onFrame(frameOf(message({ level: 'error', data: `${'x'.repeat(3_000_000)}${SECRET}` })), undefined)
+    events.onFrame(frameOf(message({ level: 'error', data: 'short' })), undefined)
+    events.onFrame(frameOf(JSON.stringify({ jsonrpc: '2.0', id: 1, result: {} })), undefined)
+    events.onClose('it ended')
+    while (reported.length < 4) await nextTurn()
+    const shown = reported.map((one) => JSON.stringify(one))
+    expect(shown[0]).toContain(REDACTED)
+    expect(shown[1]).toContain('short')
+    expect(shown[2]).toContain('result')
+    expect(shown[3]).toContain('it ended')
   })
 })
 

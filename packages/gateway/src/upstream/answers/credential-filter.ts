@@ -1,5 +1,5 @@
 import { SallyportError } from '@sallyport/core'
-import type { Frame, Transport, TransportEvents } from '../transport.ts'
+import type { Transport, TransportEvents } from '../transport.ts'
 import { type Redaction, redactFrame } from './redact-frame.ts'
 
 export const REDACTED = '[redacted: credential of the server]'
@@ -159,12 +159,21 @@ export function hideCredentials<Own extends Transport>(transport: Own, filter: C
 function filterEvents(events: TransportEvents, filter: CredentialFilter): TransportEvents {
   /** Large messages are filtered in several turns of the event loop; the end of the connection waits for them. */
   const pending = new Set<Promise<void>>()
+  /** What comes after a notification or request waits for it: the answer of its call must not overtake it. */
+  let last: Promise<void> | undefined
   return {
     onFrame: (frame, during) => {
       const shown = redactFrame(frame, filter)
-      if (!(shown instanceof Promise)) return events.onFrame(shown, during)
-      const passed = shown.then((later: Frame) => events.onFrame(later, during)).finally(() => pending.delete(passed))
+      if (!(shown instanceof Promise || last)) return events.onFrame(shown, during)
+      const passed = Promise.all([shown, last])
+        .then(([later]) => events.onFrame(later, during))
+        .finally(() => {
+          pending.delete(passed)
+          if (last === passed) last = undefined
+        })
       pending.add(passed)
+      // Large answers need no order among themselves.
+      if (last || frame.envelope.hasMethod) last = passed
     },
     onFailure: (id, error) => events.onFailure(id, filter.redactError(error)),
     onSessionExpired: (id) => events.onSessionExpired?.(id),
