@@ -200,7 +200,7 @@ export type SallyportEvent =
       readonly took_us: number
     }
   /** A process in a sandbox wanted to reach a host, or a connection of it was ended. */
-  | {
+  | ({
       readonly type: 'EGRESS_DECIDED'
       readonly server: string
       readonly host: string
@@ -213,7 +213,9 @@ export type SallyportEvent =
       readonly received?: number
       /** How many more decisions like this there were, if that is what it records. */
       readonly count?: number
-    }
+      /** If several calls were in flight in its process, any of them may have caused it: the traces of all. */
+      readonly trace_ids?: readonly string[]
+    } & Partial<Pick<CallFacts, 'call_id' | 'trace_id'>>)
   /** The label of a session rose: it has seen private data, or untrusted text. */
   | ({
       readonly type: 'SENSITIVITY_RAISED'

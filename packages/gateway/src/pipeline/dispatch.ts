@@ -10,6 +10,7 @@ import {
 import { encodeHeaderValue } from '@sallyport/kit/http-intake'
 import { findHeaderParams } from '../catalog/catalog.ts'
 import { ChildSession } from '../governance/governance.ts'
+import type { CallEgress } from '../sandbox/sandbox.ts'
 import type {
   AskClient,
   CallerIdentity,
@@ -45,6 +46,8 @@ export interface DispatchOptions {
   readonly raiseLabel: (answer: Answer) => Promise<void> | undefined
   /** What the session of a call may reach, for servers in a sandbox. */
   readonly networkModeOf?: ((call: Call) => () => NetworkMode) | undefined
+  /** For a server in a sandbox. */
+  readonly egress?: CallEgress | undefined
   /** A person approved that this call may connect to others, although its session is private. */
   readonly mayConnect?: boolean | undefined
 }
@@ -82,7 +85,7 @@ function sendFirst(call: Call, server: Upstream, options: DispatchOptions): Prom
 }
 
 function outgoingCall(call: Call, { config }: Upstream, options: DispatchOptions): ClientCall {
-  const isSandboxed = 'sandbox' in config && config.sandbox !== undefined
+  const isSandboxed = options.egress !== undefined
   const { ask, askStanding, limit, mayTellSecrets, isQuarantined, permit, route } = options
   // Written out: this runs for every call, and spreading would cost more than everything else.
   return {
@@ -91,6 +94,7 @@ function outgoingCall(call: Call, { config }: Upstream, options: DispatchOptions
     name: call.subject ?? call.offer.name,
     session: toOwnerKey(isSandboxed ? labelledPrincipal(call) : call.principal),
     networkMode: isSandboxed ? options.networkModeOf?.(call) : undefined,
+    egress: options.egress,
     endsSession: isSandboxed && call.holder instanceof ChildSession,
     caller: config.identity === undefined ? undefined : findCaller(call, options),
     headers: mirroredHeaders(call),

@@ -2,8 +2,10 @@ import { type Decision, excerpt, isJsonObject, type NetworkMode, SallyportError 
 import type { Offer } from '../catalog/catalog.ts'
 import type { LabelHolder, PendingApproval, RetryableApprovals } from '../governance/governance.ts'
 import { isQuarantined, type ShapingFacts } from '../isolation/isolation.ts'
+import { CallEgress } from '../sandbox/sandbox.ts'
 import type { CallEnd, CallObserver, CallWatch } from '../telemetry/telemetry.ts'
 import { parseFrame, type Upstream } from '../upstream/upstream.ts'
+import { addFailedConnections } from './add-failed-connections.ts'
 import { approvalSubject, privateCallSubject, withoutUnshown } from './approval-subject.ts'
 import type { Answer, Call } from './call.ts'
 import { CallLabels, type CallLabelsOptions } from './call-labels.ts'
@@ -88,6 +90,8 @@ interface Run {
   readonly syncing: Promise<SallyportError | undefined> | undefined
   /** `undefined` unless the server has an isolated instance. */
   readonly route: InstanceRoute | undefined
+  /** `undefined` unless the server is in a sandbox. */
+  readonly egress: CallEgress | undefined
   /** How the result was shaped; `undefined` if it was returned in full. */
   returned?: ShapingFacts | undefined
 }
@@ -118,6 +122,8 @@ export class Pipeline {
   readonly #resultSteps: readonly ResultStep[] = [
     (run, answer) => this.#raiseLabel(run, answer),
     (run, answer) => this.#checkServerRules(run, answer),
+    ({ egress, permit }, answer) =>
+      isQuarantined(permit.current.context.rules.shaping.plan) ? answer : addFailedConnections(answer, egress),
     ({ permit }, answer) =>
       permit.current.context.rules.policy.secrets.value === 'allow' ? answer : redactAnswer(answer),
     (run, answer) => this.#shape(run, answer),
@@ -284,6 +290,7 @@ export class Pipeline {
         facts,
         syncing,
         route,
+        egress: isSandboxed(upstream) ? new CallEgress({ callId: call.id, traceId: call.traceId }) : undefined,
         startedAt: performance.now(),
       }
       let answer = await this.#send(run, upstream)
@@ -317,7 +324,7 @@ export class Pipeline {
   }
 
   /** Questions of the server to the client are decided and recorded like the call itself. */
-  #dispatchOptions({ call, permit, route }: Run, { limit, policy, shaping }: ToolRules): DispatchOptions {
+  #dispatchOptions({ call, permit, route, egress }: Run, { limit, policy, shaping }: ToolRules): DispatchOptions {
     // Written out: every call passes here, and spreading costs more than all the rest.
     return {
       ask: this.#questions.askDuring(call),
@@ -330,6 +337,7 @@ export class Pipeline {
       callers: this.#options.callers,
       raiseLabel: (answer) => this.#labels.after(permit.current.context, answer),
       networkModeOf: this.#networkModeOf,
+      egress,
       mayConnect: permit.current.context.grant?.isForPrivateData,
     }
   }
@@ -402,6 +410,9 @@ export class Pipeline {
     return { kind: 'failure', error: await this.#records.refuse(judged, error) }
   }
 }
+
+const isSandboxed = (server: Upstream | undefined): boolean =>
+  server !== undefined && 'sandbox' in server.config && server.config.sandbox !== undefined
 
 /** Whether a call that needs approval is refused instead of waiting for it. */
 const isRefusedAtOnce = ({ decision: { decisive } }: JudgedCall): boolean =>

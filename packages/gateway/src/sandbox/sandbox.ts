@@ -1,3 +1,4 @@
+export { CallEgress } from './call-egress.ts'
 export { createBubblewrapDriver } from './drivers/bubblewrap.ts'
 export { DEFAULT_LIMITS, type SandboxedProgram } from './drivers/driver.ts'
 export type { EgressDecision } from './egress/egress.ts'

@@ -34,7 +34,14 @@ const sandboxesOf = (record: () => void) =>
     protection: createProtection({ userHome: '/home/somebody', own: [] }),
   })
 
-const SERVER = { server: 'files', command: ['/bin/true'], cwd: undefined, env: {}, mounts: [] } as const
+const SERVER = {
+  server: 'files',
+  command: ['/bin/true'],
+  cwd: undefined,
+  env: {},
+  mounts: [],
+  calls: () => [],
+} as const
 
 const open = (record: () => void) =>
   sandboxesOf(record).open({ ...SERVER, networkMode: () => 'FULL', onNote: () => {} })

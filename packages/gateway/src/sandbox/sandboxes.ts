@@ -7,8 +7,10 @@ import {
   type NetworkMode,
   type SallyportEvent,
 } from '@sallyport/core'
+import type { CallEgress } from './call-egress.ts'
 import { WORKSPACE } from './drivers/bubblewrap-arguments.ts'
 import { DEFAULT_LIMITS, type PreparedSandbox, type SandboxDriver, type SandboxedProgram } from './drivers/driver.ts'
+import type { EgressDecision } from './egress/egress.ts'
 import { EgressRecords } from './egress-records.ts'
 import { parseMount } from './files/parse-mount.ts'
 import { planProgram } from './files/plan-program.ts'
@@ -39,6 +41,8 @@ export interface SandboxedServer {
   readonly mounts: readonly string[]
   /** What the session that the process serves allows, at this moment. It only becomes narrower. */
   readonly networkMode: () => NetworkMode
+  /** The calls in flight in the process, at this moment. */
+  readonly calls: () => Iterable<CallEgress>
   readonly onNote: (text: string) => void
 }
 
@@ -67,7 +71,7 @@ export class Sandboxes {
       driver,
       spec: { ...plan, env: buildSandboxEnvironment(environment, server.env), limits: DEFAULT_LIMITS },
       policy: this.#policyFor(mode),
-      onDecision: (decision) => records.add(decision),
+      onDecision: (decision) => this.#decided(decision, server, records),
     })
     try {
       record({ type: 'SANDBOX_STARTED', server: server.server, driver: driver.name, mode })
@@ -97,6 +101,16 @@ export class Sandboxes {
       opened.close().catch(() => opened.server.onNote('The folder of its sandbox could not be removed.'))
     }
     if (narrowed) this.#options.onEvent({ type: 'SANDBOX_NARROWED', server: opened.server.server, ...narrowed })
+  }
+
+  /** Throws if it cannot be recorded. */
+  #decided(decision: EgressDecision, { calls, networkMode }: SandboxedServer, records: EgressRecords): void {
+    const inFlight = [...calls()]
+    try {
+      records.add(decision, inFlight)
+    } finally {
+      if (!decision.ok) for (const call of inFlight) call.addFailed(decision, this.#policyFor(networkMode()))
+    }
   }
 
   #close(opened: ServerSandbox, records: EgressRecords): void {

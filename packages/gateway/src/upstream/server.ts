@@ -1,5 +1,6 @@
 import { callCancelledError, type Era, type JsonObject, SallyportError, type SallyportEvent } from '@sallyport/core'
 import type { ServerConfig } from '../config/config.ts'
+import type { CallEgress } from '../sandbox/sandbox.ts'
 import { ALL_CAPABILITIES, knownCapabilities, type QuestionScope, summarizeCapabilities } from './client.ts'
 import { ConnectionLists, type ListedConnection } from './connection-lists.ts'
 import { type ConnectionSlot, findSlot, type SharingRules, sharedIdentity } from './connection-slot.ts'
@@ -25,6 +26,8 @@ export interface NewConnectionOptions {
   readonly identity: ConnectionIdentity
   /** Of the session that the connection is for; `undefined` if it is for no session. */
   readonly networkMode?: ClientCall['networkMode']
+  /** The calls in flight on the connection, for its sandbox. */
+  readonly calls?: (() => Iterable<CallEgress>) | undefined
   readonly onQuestion: (scope: QuestionScope) => void
   /** The server does not speak the era of its entry. */
   readonly onRefusedEra?: (() => void) | undefined
@@ -61,6 +64,8 @@ interface DedicatedConnection extends ListedConnection {
   readonly conversation: string | undefined
   readonly session: string
   calls: number
+  /** Those of its calls that a sandbox has to know about. */
+  readonly watched: Set<CallEgress>
   /** The server does not speak its era: its calls were not sent. */
   isRefused: boolean
 }
@@ -262,6 +267,7 @@ export class Server implements Upstream {
     const name = slot.isExclusive ? this.#findFreeName(slot.name) : slot.name
     const dedicated = this.#findOrConnect({ ...slot, name }, call)
     dedicated.calls++
+    if (call.egress) dedicated.watched.add(call.egress)
     try {
       return await dedicated.connection.request(call)
     } catch (error) {
@@ -272,6 +278,7 @@ export class Server implements Upstream {
       throw error
     } finally {
       dedicated.calls--
+      if (call.egress) dedicated.watched.delete(call.egress)
       if (call.endsSession && dedicated.calls === 0 && this.#dedicated.get(name) === dedicated)
         this.#release(name, dedicated)
     }
@@ -302,6 +309,7 @@ export class Server implements Upstream {
     const { connect } = this.#options
     const existing = this.#dedicated.get(name)
     if (!existing) this.#evictIdle(session)
+    const watched = existing?.watched ?? new Set()
     const dedicated: DedicatedConnection = existing ?? {
       connection: connect({
         config: withEra(withoutHealthCheck(withIdleTimeout(this.config)), era),
@@ -309,6 +317,7 @@ export class Server implements Upstream {
         identity,
         // A session whose label nobody knows reaches nothing.
         networkMode: networkMode ?? (() => 'NONE'),
+        calls: () => watched,
         onQuestion: (scope) => this.#onQuestion(scope),
         onRefusedEra: era && (() => this.#onRefusedEra(name, dedicated)),
       }),
@@ -316,6 +325,7 @@ export class Server implements Upstream {
       session,
       ...toListed(slot),
       calls: 0,
+      watched,
       isRefused: false,
     }
     this.#dedicated.delete(name)

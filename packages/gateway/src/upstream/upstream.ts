@@ -26,7 +26,7 @@ import type { UpstreamConfig } from './upstream-config.ts'
 import type { Upstream, UpstreamConnection, UpstreamListener } from './upstream-interface.ts'
 
 export type { NamedPreset } from './answers/named-preset.ts'
-export { parseFrame } from './answers/parse-frame.ts'
+export { parseExactFrame, parseFrame } from './answers/parse-frame.ts'
 export { redactFrame, scanFrame } from './answers/redact-frame.ts'
 export { type Edit, sliceBytes, splice } from './answers/splice.ts'
 export { createBuiltInServer, InProcessTransport, READ_RESULT } from './built-in/built-in.ts'
@@ -95,14 +95,14 @@ export function openUpstream(config: ServerConfig, listener: UpstreamListener, c
     clientInfo: context.clientInfo,
     asks: context.lastKnown(config.id)?.asks,
     era: context.lastKnown(config.id)?.era,
-    connect: ({ config: one, networkMode, ...own }) =>
+    connect: ({ config: one, networkMode, calls, ...own }) =>
       openConnection(
         {
           ...own,
           dropped,
           ...(one.kind === 'docker-gateway'
             ? prepareDockerParts(one, context)
-            : preparePlainParts(one, { ...context, networkMode })),
+            : preparePlainParts(one, { ...context, networkMode, calls })),
         },
         context,
       ),
@@ -113,7 +113,7 @@ type PlainConfig = Exclude<ServerConfig, DockerGatewayConfig>
 type ConnectionParts = Pick<OpenConnectionOptions, 'config' | 'messages' | 'createTransport' | 'startTimeoutMs'>
 
 /** What one connection needs to know besides. */
-type ConnectionContext = UpstreamContext & Pick<NewConnectionOptions, 'networkMode'>
+type ConnectionContext = UpstreamContext & Pick<NewConnectionOptions, 'networkMode' | 'calls'>
 
 function preparePlainParts(config: PlainConfig, context: ConnectionContext): ConnectionParts {
   const filter = getFilter(config)
@@ -197,7 +197,7 @@ type OpenSandbox = NonNullable<StdioTransportOptions['openSandbox']>
 function createSandboxOpener(
   { id, command, args, cwd }: StdioServerConfig,
   { network, mounts }: ServerSandbox,
-  { sandboxes, networkMode, stderr }: ConnectionContext & { readonly stderr: StderrTail },
+  { sandboxes, networkMode, calls = () => [], stderr }: ConnectionContext & { readonly stderr: StderrTail },
 ): OpenSandbox {
   return async (env) => {
     if (sandboxes === undefined)
@@ -208,6 +208,7 @@ function createSandboxOpener(
       ...{ cwd, env, mounts },
       // A process that serves no session lists what there is to everybody.
       networkMode: network === 'none' ? () => 'NONE' : (networkMode ?? (() => 'FULL')),
+      calls,
       onNote: (text) => stderr.push(Buffer.from(`${text}\n`)),
     })
   }

@@ -19,6 +19,8 @@ export interface CallHistory {
   readonly expired: EventOfType<'APPROVAL_EXPIRED'> | undefined
   /** Questions that its server asked the client during the call. */
   readonly questions: readonly (EventOfType<'CLIENT_ASKED'> | EventOfType<'CLIENT_ANSWERED'>)[]
+  /** What its server wanted to reach from a sandbox. */
+  readonly connections: readonly EventOfType<'EGRESS_DECIDED'>[]
 }
 
 export function buildCallHistory({ call_id, trace_id, records }: Explanation['calls'][number]): CallHistory {
@@ -28,7 +30,7 @@ export function buildCallHistory({ call_id, trace_id, records }: Explanation['ca
   return {
     id: call_id,
     trace: trace_id,
-    first: events[0] as CallHistory['first'],
+    first: events.find((event): event is CallHistory['first'] => 'tool_name' in event) as CallHistory['first'],
     decided: last('TOOL_CALL_STARTED', 'POLICY_DENIED'),
     ended: last('TOOL_CALL_COMPLETED', 'TOOL_CALL_FAILED'),
     asked: last('APPROVAL_REQUESTED'),
@@ -38,6 +40,7 @@ export function buildCallHistory({ call_id, trace_id, records }: Explanation['ca
       (event): event is CallHistory['questions'][number] =>
         event.type === 'CLIENT_ASKED' || event.type === 'CLIENT_ANSWERED',
     ),
+    connections: events.filter((event) => event.type === 'EGRESS_DECIDED'),
   }
 }
 

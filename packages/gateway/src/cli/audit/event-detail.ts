@@ -1,6 +1,6 @@
 import { type EventType, formatDuration, type LoggedEvent, type ServerInstance } from '@sallyport/core'
 import { formatLocalTime } from '../terminal/local-time.ts'
-import { APPROVAL_OUTCOMES, formatUnwrittenRule } from './explain-call.ts'
+import { APPROVAL_OUTCOMES, formatConnection, formatUnwrittenRule } from './explain-call.ts'
 
 type Details = { readonly [Type in EventType]: (event: Extract<LoggedEvent, { type: Type }>) => string }
 
@@ -34,8 +34,7 @@ const DETAILS: Details = {
   SANDBOX_STARTED: ({ driver, mode }) => `${driver}, network mode ${mode}`,
   SANDBOX_NARROWED: ({ from, to, cut, took_us }) =>
     `${from} → ${to} in ${took_us} µs, ${counted(cut, 'connection', 'connections')} ended`,
-  EGRESS_DECIDED: ({ host, port, allowed, reason, count }) =>
-    `${host}:${port} ${allowed ? 'allowed' : 'refused'}${count === undefined ? '' : ` ${count} more times`}: ${reason}`,
+  EGRESS_DECIDED: formatConnection,
   TOOLS_DISCOVERED: ({ added, removed, changed }) => listsText({ added, removed, changed }),
   CONFIG_RELOADED: ({ added, removed, restarted }) => listsText({ added, removed, restarted }),
   CONFIG_REJECTED: messageIn,

@@ -46,6 +46,7 @@ export function explainCall(
   const facts = [
     ...approvalRows(history, rules),
     ...questionRows(history),
+    ...connectionRows(history),
     ...decisionRows(history),
     ...endRows(history, width),
   ]
@@ -124,6 +125,13 @@ function questionRows({ questions }: CallHistory): readonly Row[] {
     return `${event.success ? 'answered' : 'not answered'} after ${formatDuration(event.latency_ms)}`
   })
   return lines.length === 0 ? [] : [['questions', lines]]
+}
+
+function connectionRows({ connections }: CallHistory): readonly Row[] {
+  if (connections.length === 0) return []
+  const lines = connections.slice(0, MAX_LINES).map((event) => visibleLine(formatConnection(event)))
+  const more = connections.length - lines.length
+  return [['connections', more > 0 ? [...lines, `… and ${more} more: --json shows them`] : lines]]
 }
 
 function decisionRows({ decided }: CallHistory): readonly Row[] {
@@ -356,6 +364,10 @@ function findFix(code: ErrorCode, about: { readonly tool_name: string; readonly 
 }
 
 /** The answer to a request for approval, as text. */
+/** What a program in a sandbox wanted to reach, and whether it did. */
+export const formatConnection = ({ host, port, allowed, reason, count }: EventOfType<'EGRESS_DECIDED'>): string =>
+  `${host}:${port} ${allowed ? 'allowed' : 'refused'}${count === undefined ? '' : ` ${count} more times`}: ${reason}`
+
 export const APPROVAL_OUTCOMES = {
   deny: 'refused',
   once: 'approved once',

@@ -100,7 +100,8 @@ function groupByCall(events: readonly LoggedEvent[]): Explanation['calls'] {
     call.records.push(event)
     calls.set(call_id, call)
   }
-  return [...calls.values()]
+  // What is left of a call whose other records were removed does not say who made it.
+  return [...calls.values()].filter(({ records }) => records.some(({ tool_name }) => tool_name !== undefined))
 }
 
 function throwUnknownId(id: string): never {

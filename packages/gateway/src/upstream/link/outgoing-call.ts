@@ -1,4 +1,5 @@
 import type { Cancellation, JsonObject, NetworkMode, SallyportError, ServerInstance } from '@sallyport/core'
+import type { CallEgress } from '../../sandbox/sandbox.ts'
 import type { AskClient, Client } from '../client.ts'
 import type { Permit } from '../permit.ts'
 import type { ResourceSubscription } from '../resource-subscription.ts'
@@ -45,6 +46,8 @@ export interface OutgoingCall {
   readonly session?: string | undefined
   /** What the session of the call may reach at this moment, for a process that serves it in a sandbox. */
   readonly networkMode?: (() => NetworkMode) | undefined
+  /** Gets what the sandbox of its process refuses while the call is in flight. */
+  readonly egress?: CallEgress | undefined
   /** The session ends with this call: nobody uses its process afterwards. */
   readonly endsSession?: boolean | undefined
   /** Who makes the request, for a server that is told so. Requests of the gateway itself have no caller. */
