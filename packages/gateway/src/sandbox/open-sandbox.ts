@@ -3,25 +3,26 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type EgressPolicy, type NetworkMode, SallyportError } from '@sallyport/core'
-import type { PreparedSandbox, SandboxDriver, SandboxedProgram, SandboxSpec } from './drivers/driver.ts'
+import type { PreparedSandbox, SandboxDriver, SandboxedProgram } from './drivers/driver.ts'
 import { type EgressDecision, type EgressProxy, openEgressProxy } from './egress/egress.ts'
 
-export interface OpenSandboxOptions {
-  readonly driver: SandboxDriver
-  readonly spec: SandboxSpec
+export interface OpenSandboxOptions<Spec> {
+  readonly driver: SandboxDriver<Spec>
+  readonly spec: Spec
   readonly policy: EgressPolicy
   readonly onDecision: (decision: EgressDecision) => void
 }
 
 /** Creates the egress proxy of a sandbox and the command line that starts it. Rejects if sandboxes do not work here. */
-export async function openSandbox({ driver, spec, policy, onDecision }: OpenSandboxOptions): Promise<Sandbox> {
+export async function openSandbox<Spec>(options: OpenSandboxOptions<Spec>): Promise<Sandbox> {
+  const { driver, spec, policy, onDecision } = options
   await requireDriver(driver, policy.mode)
   const folder = mkdtempSync(join(shortTemporaryFolder(), 'sallyport-sandbox-'))
   let egress: EgressProxy | undefined
   try {
     const egressSocket = join(folder, 'egress.sock')
     egress = await openEgressProxy({ socketPath: egressSocket, policy, onDecision })
-    const prepared = driver.prepare(spec, { egressSocket, folder })
+    const prepared = await driver.prepare(spec, { egressSocket, folder })
     return new Sandbox({ folder, egress, prepared })
   } catch (error) {
     await egress?.close()
@@ -31,7 +32,7 @@ export async function openSandbox({ driver, spec, policy, onDecision }: OpenSand
 }
 
 /** Fails if the driver cannot isolate here: nothing ever runs without the sandbox that it asks for. */
-async function requireDriver(driver: SandboxDriver, mode: NetworkMode): Promise<void> {
+async function requireDriver(driver: Pick<SandboxDriver, 'probe'>, mode: NetworkMode): Promise<void> {
   const result = await driver.probe()
   if (result.ok) return
   const message = `Programs cannot run in network mode ${mode} here: ${result.reason}.`
@@ -75,9 +76,11 @@ export class Sandbox {
     return this.#state.egress.setPolicy(policy)
   }
 
-  /** Nothing leaves any more. The program must have been stopped before. */
+  /** Nothing leaves any more. The command that started the program must have ended before. */
   async close(): Promise<void> {
-    await this.#state.egress.close()
+    const { egress, prepared } = this.#state
+    await egress.close()
+    await prepared.close()
     this.#removeFolder()
   }
 

@@ -22,9 +22,10 @@ afterEach(async () => {
 const driver: SandboxDriver = {
   name: 'bubblewrap',
   probe: async () => ({ ok: true }),
-  prepare: () => ({
+  prepare: async () => ({
     ...{ command: '/bin/true', args: [], env: {}, descriptors: [] },
     admit: () => Promise.reject(new Error('nothing is started')),
+    close: async () => {},
   }),
 }
 

@@ -8,7 +8,7 @@ const start = (script: string) =>
 
 const admission = {
   options: [],
-  expected: { mounts: [], userMap: '', groupMap: '', gate: 5 },
+  expected: { mounts: [], user: { userMap: '', groupMap: '' }, gate: 5 },
   pipes: { options: 3, info: 4, gate: 5 },
 }
 

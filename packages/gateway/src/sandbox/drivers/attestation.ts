@@ -20,18 +20,17 @@ export interface ExpectedMount {
 export interface Expectation {
   /** All mounts: there may be no others. */
   readonly mounts: readonly ExpectedMount[]
-  /** `<inside> <outside> 1` */
-  readonly userMap: string
-  readonly groupMap: string
+  /** Who runs in it: one user of a namespace of its own, or a user of this machine. */
+  readonly user: { readonly userMap: string; readonly groupMap: string } | { readonly uid: number }
   /** The only descriptor besides stdin, stdout and stderr that leads anywhere. */
-  readonly gate: number
+  readonly gate?: number
 }
 
 /** How a sandbox differs from what it must be; empty if it does not. Only the kernel is asked, never the sandbox. */
 export function attest(pid: number, expected: Expectation): readonly string[] {
   const facts = readProcessFacts(pid)
   return [
-    ...findSharedNamespaces(facts),
+    ...findSharedNamespaces(facts, expected),
     ...findNetwork(facts),
     ...findPrivileges(facts, expected),
     ...findUnexpectedMounts(facts, expected),
@@ -45,11 +44,12 @@ export function identityOf(path: string): FileIdentity {
   return { dev, ino }
 }
 
-function findSharedNamespaces({ namespaces }: ProcessFacts): readonly string[] {
+function findSharedNamespaces({ namespaces }: ProcessFacts, { user }: Expectation): readonly string[] {
   const own = readNamespaces('self')
-  return NAMESPACES.filter((name) => namespaces[name] === own[name]).map(
-    (name) => `it shares the ${name} namespace of this machine`,
-  )
+  const needed = NAMESPACES.filter((name) => name !== 'user' || 'userMap' in user)
+  return needed
+    .filter((name) => namespaces[name] === own[name])
+    .map((name) => `it shares the ${name} namespace of this machine`)
 }
 
 function findNetwork({ interfaces, routes }: ProcessFacts): readonly string[] {
@@ -60,14 +60,18 @@ function findNetwork({ interfaces, routes }: ProcessFacts): readonly string[] {
   ]
 }
 
-function findPrivileges(facts: ProcessFacts, { userMap, groupMap }: Expectation): readonly string[] {
+function findPrivileges(facts: ProcessFacts, { user }: Expectation): readonly string[] {
   const { noNewPrivileges, capabilities } = facts
-  const hasMaps = facts.userMap.join() === userMap && facts.groupMap.join() === groupMap
   return [
     ...(noNewPrivileges ? [] : ['it may gain privileges (no_new_privs is off)']),
     ...(capabilities.length > 0 ? [`it has capabilities (${capabilities.join(', ')})`] : []),
-    ...(hasMaps ? [] : ['it has other users than the one that started it']),
+    ...(isExpectedUser(facts, user) ? [] : ['it runs as another user than it should']),
   ]
+}
+
+function isExpectedUser({ userMap, groupMap, users }: ProcessFacts, user: Expectation['user']): boolean {
+  if ('uid' in user) return users.every((uid) => uid === user.uid)
+  return userMap.join() === user.userMap && groupMap.join() === user.groupMap
 }
 
 function findUnexpectedMounts({ mounts }: ProcessFacts, expected: Expectation): readonly string[] {

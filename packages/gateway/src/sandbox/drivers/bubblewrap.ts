@@ -41,7 +41,7 @@ export function createBubblewrapDriver({ environment, platform = process.platfor
       })
       return probing
     },
-    prepare: (spec, parts) => {
+    prepare: async (spec, parts) => {
       if (bwrap !== undefined) return prepare({ bwrap, environment, spec, parts })
       throw new SallyportError('INTERNAL', 'A sandbox was prepared although bubblewrap is not installed.')
     },
@@ -65,7 +65,7 @@ function prepare({ bwrap, environment, spec, parts }: Preparation): PreparedSand
   }
   const admission: Admission = {
     options: [...args, ...variables],
-    expected: { mounts, ...maps, gate: PIPES.gate },
+    expected: { mounts, user: maps, gate: PIPES.gate },
     pipes: PIPES,
   }
   const script = launchScript(bridge, limitCommand(spec.limits, environment.PATH))
@@ -78,6 +78,8 @@ function prepare({ bwrap, environment, spec, parts }: Preparation): PreparedSand
     env: {},
     descriptors: coverInherited(['pipe', 'pipe', 'pipe']),
     admit: (child) => admitProgram(child, admission),
+    // All of it ends with the command.
+    close: async () => {},
   }
 }
 

@@ -21,17 +21,20 @@ const GIGABYTE = 1024 ** 3
 
 export const DEFAULT_LIMITS: SandboxLimits = { processes: 1_024, memory: 4 * GIGABYTE, temporaryFiles: GIGABYTE }
 
-/** What runs in a sandbox, and what it can see. */
-export interface SandboxSpec {
-  /** Absolute, inside the sandbox. */
-  readonly program: string
-  readonly args: readonly string[]
+interface CommonSpec {
   readonly env: Readonly<Record<string, string>>
-  readonly cwd: string
   readonly mounts: readonly Mount[]
   /** Folders inside mounts whose content must not be seen. */
   readonly hidden: readonly string[]
   readonly limits: SandboxLimits
+}
+
+/** What runs in a sandbox, and what it can see: a program of this machine. */
+export interface SandboxSpec extends CommonSpec {
+  /** Absolute, inside the sandbox. */
+  readonly program: string
+  readonly args: readonly string[]
+  readonly cwd: string
 }
 
 /** What every sandbox gets from us. */
@@ -54,16 +57,19 @@ export interface PreparedSandbox {
    * nothing of it has run, and all of it is killed.
    */
   admit(child: ChildProcess): Promise<SandboxedProgram>
+  /** Ends what was started besides that command, and what still runs inside. Resolves when nothing of it is alive. */
+  close(): Promise<void>
 }
 
 export type ProbeResult = { readonly ok: true } | { readonly ok: false; readonly reason: string; readonly fix: string }
 
-/** A way of isolating a program. */
-export interface SandboxDriver {
+/** A way of isolating what a `Spec` describes. */
+export interface SandboxDriver<Spec = SandboxSpec> {
   readonly name: string
   /** Whether it works here. Tried once if it does. */
   probe(): Promise<ProbeResult>
-  prepare(spec: SandboxSpec, parts: SandboxParts): PreparedSandbox
+  /** Leaves nothing behind if it rejects. */
+  prepare(spec: Spec, parts: SandboxParts): Promise<PreparedSandbox>
 }
 
 /** A running program in its sandbox. */

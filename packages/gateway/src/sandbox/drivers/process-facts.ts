@@ -16,6 +16,8 @@ export interface ProcessFacts {
   readonly noNewPrivileges: boolean
   /** Names of the sets of capabilities that are not empty. */
   readonly capabilities: readonly string[]
+  /** Real, effective, saved and for files, as this machine numbers them. */
+  readonly users: readonly number[]
   /** Maps of user and group ids: `<inside> <outside> <count>`. */
   readonly userMap: readonly string[]
   readonly groupMap: readonly string[]
@@ -39,6 +41,7 @@ export function readProcessFacts(pid: number): ProcessFacts {
     routes: countRoutes(read('net/route'), readOptional(`/proc/${pid}/net/ipv6_route`)),
     noNewPrivileges: status.get('NoNewPrivs') === '1',
     capabilities: CAPABILITY_SETS.filter((name) => !/^0+$/.test(status.get(name) ?? '')),
+    users: (status.get('Uid') ?? '').split(/\s+/).map(Number),
     userMap: parseIdMap(read('uid_map')),
     groupMap: parseIdMap(read('gid_map')),
     mounts: parseMounts(read('mountinfo')),

@@ -53,6 +53,7 @@ export class StdioTransport implements Transport {
   #giveUpReason: string | undefined
   #outbox: Outbox | undefined
   #startingSandbox: ProcessGroup | undefined
+  #closingSandbox: Promise<void> | undefined
   #closed = false
 
   constructor(options: StdioTransportOptions) {
@@ -107,6 +108,7 @@ export class StdioTransport implements Transport {
     if (this.#startingSandbox !== undefined) this.#startingSandbox.child.kill('SIGKILL')
     const group = await this.#opening?.catch(() => undefined)
     await group?.end()
+    await this.#closingSandbox
   }
 
   async #start(): Promise<ProcessGroup> {
@@ -140,9 +142,9 @@ export class StdioTransport implements Transport {
         env: { ...env, [MARK_VARIABLE]: mark },
         terminate: () => program?.signal('SIGTERM', 'group'),
       })
-      void group.exited
+      this.#closingSandbox = group.exited
         .then(() => sandbox.close())
-        .catch(() => this.#activeEvents()?.onWarning('The folder of its sandbox could not be removed.'))
+        .catch(() => this.#activeEvents()?.onWarning('Its sandbox could not be removed.'))
       output = this.#attach(group)
       this.#startingSandbox = group
       if (this.#closed) group.child.kill('SIGKILL')
