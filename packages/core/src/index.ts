@@ -169,7 +169,7 @@ export {
   type ToolCategory,
   type ToolEntry,
 } from './policy/tools-file.ts'
-export { type Principal, parseOwnerKey, toOwnerKey } from './principal.ts'
+export { ADMIN_ROLES, type AdminRole, hasRole, type Principal, parseOwnerKey, toOwnerKey } from './principal.ts'
 export {
   type Era,
   isLogLevel,

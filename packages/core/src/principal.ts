@@ -1,3 +1,12 @@
+/** The roles that may use the admin API, from the weakest to the strongest: each may do what those before it may do. */
+export const ADMIN_ROLES = ['viewer', 'approver', 'operator'] as const
+export type AdminRole = (typeof ADMIN_ROLES)[number]
+
+/** Whether a caller with this role may do what needs `needed`. An unknown role may do nothing. */
+export function hasRole(role: string, needed: AdminRole): boolean {
+  return ADMIN_ROLES.indexOf(role as AdminRole) >= ADMIN_ROLES.indexOf(needed)
+}
+
 /** The caller. It comes from a verified credential, never from what a message claims. */
 export interface Principal {
   readonly user: string
@@ -7,8 +16,8 @@ export interface Principal {
   readonly profile: string
   /** One piece of work. The sensitivity label belongs to it. */
   readonly session: string
-  /** Only an operator may use the admin API. */
-  readonly role: 'operator' | 'agent'
+  /** An agent may not use the admin API. */
+  readonly role: AdminRole | 'agent'
   /** The caller chose agent and profile; the credential was not made for them. This can only restrict, never grant. */
   readonly isClaimed?: true
   /** What the credential was made for, if the caller chose something else. The rules of both apply. */

@@ -54,6 +54,12 @@ export class Logins {
     return header?.includes(`${COOKIE_NAME}=`) === true && this.verifyCookie(header) === undefined
   }
 
+  /** Whether the Cookie header has a valid session. This does not extend the session. */
+  hasSession(header: string | undefined): boolean {
+    const key = sessionKey(header)
+    return key !== undefined && this.#sessions.get(key) !== undefined
+  }
+
   /** The operator, if the Cookie header has a valid session. Each use extends the session. */
   verifyCookie(header: string | undefined): Principal | undefined {
     const key = sessionKey(header)

@@ -7,7 +7,7 @@ import { replaceFile } from '../disk/disk.ts'
 import { type RandomBytes, randomSecret } from './secret.ts'
 
 /** The roles of the two tokens that always exist, in clear text, for programs of the same OS user. */
-export type StandingRole = Principal['role']
+export type StandingRole = 'operator' | 'agent'
 
 export const STANDING_ROLES: readonly StandingRole[] = ['operator', 'agent']
 

@@ -18,6 +18,19 @@ export interface EventIndexOptions {
   readonly onDamage: () => void
 }
 
+/** A slice takes some milliseconds, and calls get their turn after it. Of more records only the newest are counted. */
+const COUNT_SLICE_ROWS = 10_000
+const MAX_COUNT_SLICES = 200
+
+interface Last {
+  readonly seq: number | null
+}
+
+interface TypeCount {
+  readonly type: string
+  readonly n: number
+}
+
 interface IndexRow extends RecordLocation {
   readonly tool_name: string | null
   readonly server: string | null
@@ -66,6 +79,30 @@ export class EventIndex {
     await this.#catchUp()
     const again = this.#guard(() => this.#query(filter))
     return again === 'stale' ? undefined : again
+  }
+
+  /** How many records of each type there are since a time; `undefined` if the index cannot answer now. */
+  async countTypes(since: Date): Promise<ReadonlyMap<string, number> | undefined> {
+    await this.#catchUp()
+    const counts = new Map<string, number>()
+    let to = this.#guard(() => (this.#database.prepare('SELECT MAX(seq) AS seq FROM events').get() as Last).seq ?? 0)
+    if (to === undefined) return undefined
+    for (let slices = 0; slices < MAX_COUNT_SLICES && to > 0; slices++) {
+      const rows = this.#guard(() => this.#countSlice({ to: Number(to), since }))
+      if (rows === undefined) return undefined
+      for (const { type, n } of rows) counts.set(type, (counts.get(type) ?? 0) + n)
+      if (rows.length === 0) break
+      to -= COUNT_SLICE_ROWS
+      await nextTurn()
+    }
+    return counts
+  }
+
+  #countSlice({ to, since }: { readonly to: number; readonly since: Date }): readonly TypeCount[] {
+    const count = this.#database.prepare(
+      'SELECT type, COUNT(*) AS n FROM events WHERE seq > ? AND seq <= ? AND time >= ? GROUP BY type',
+    )
+    return count.all(to - COUNT_SLICE_ROWS, to, since.getTime()) as readonly TypeCount[]
   }
 
   /** Records up to this one were removed from the log. */

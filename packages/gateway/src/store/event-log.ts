@@ -97,6 +97,7 @@ export class SegmentedLog implements EventLog {
   readonly #time: () => string
   #segmentBytes: number
   readonly #watchers = new LogListeners()
+  readonly #writeListeners = new Set<(lines: Buffer) => void>()
   readonly #batch = new BatchWriter((events) => this.#writeAll(events))
   readonly #sync: GroupSync
   #segment: Segment
@@ -152,6 +153,15 @@ export class SegmentedLog implements EventLog {
 
   watch(listener: (event: LoggedEvent) => void): () => void {
     return this.#watchers.add(listener)
+  }
+
+  watchWrites(listener: (lines: Buffer) => void): () => void {
+    this.#writeListeners.add(listener)
+    return () => this.#writeListeners.delete(listener)
+  }
+
+  get lastSeq(): number {
+    return this.#nextSeq - 1
   }
 
   /** Called after each write. Unlike `watch`, it costs nothing for each record. */
@@ -245,6 +255,7 @@ export class SegmentedLog implements EventLog {
     this.#nextSeq = seq
     this.#chain = { seq: this.#nextSeq - 1, chain, open: '', mustStatePrevious: false }
     this.#sync.markWritten()
+    for (const listener of this.#writeListeners) listener(bytes)
     this.#watchers.notify(bytes)
     this.#notifyGrowth()
   }

@@ -41,6 +41,10 @@ export interface EventLog {
   appendSoon(event: Recordable): Promise<SallyportError | undefined>
   /** Called for each event after it was written. Returns the unsubscribe function. */
   watch(listener: (event: LoggedEvent) => void): () => void
+  /** The same for the lines of each write, which nobody parses. The bytes are valid only during the call. */
+  watchWrites(listener: (lines: Buffer) => void): () => void
+  /** The number of the last record. */
+  readonly lastSeq: number
   /** Resolves once everything appended before is on disk. */
   sync(): Promise<void>
 }
@@ -129,6 +133,8 @@ export interface Store {
   readonly catalogs: CatalogCache
   /** Answers from the index, after the index has caught up with the log. */
   find(filter: EventFilter): Promise<readonly LoggedEvent[]>
+  /** How many records of each type there are since a time; `undefined` if the index cannot tell. */
+  countTypes(since: Date): Promise<ReadonlyMap<string, number> | undefined>
   /** Yields all matches, oldest first, one by one: for counting more records than memory holds. */
   each(filter: EventFilter, signal?: AbortSignal): AsyncIterable<LoggedEvent>
   /**

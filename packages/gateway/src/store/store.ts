@@ -135,6 +135,10 @@ class FileStore implements Store {
     return (await this.#index?.find(filter)) ?? scanLog(this.log.folder, filter)
   }
 
+  async countTypes(since: Date): Promise<ReadonlyMap<string, number> | undefined> {
+    return this.#index?.countTypes(since)
+  }
+
   async *each(filter: EventFilter, signal?: AbortSignal): AsyncGenerator<LoggedEvent> {
     for await (const { event } of readRecords(this.log.folder, filter, signal)) yield event
   }

@@ -1,7 +1,7 @@
 import { closeSync, openSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { devNull } from 'node:os'
-import { type Principal, SallyportError } from '@sallyport/core'
+import { hasRole, type Principal, SallyportError } from '@sallyport/core'
 import { type BodyBudget, RETRY_AFTER_HEADERS, readBody } from '@sallyport/kit/http-intake'
 import type { ModeState } from '../../governance/governance.ts'
 import {
@@ -9,6 +9,7 @@ import {
   clearedCookie,
   type Logins,
   RETRY_AFTER_SECONDS,
+  readBearerToken,
   sessionCookie,
 } from '../../sessions/sessions.ts'
 import { pathOf, type Routes } from '../http/http-server.ts'
@@ -92,12 +93,31 @@ async function routeAdminRequest(visit: AdminRequest, { context, bearer, loadApi
   if (path === '/logout') return logOut(visit, context)
   if (path === '/panic') {
     requireMethod(visit, ['POST'])
+    if (!hasRole(principal.role, 'approver'))
+      throw new SallyportError('FORBIDDEN', `A ${principal.role} cannot start a LOCKDOWN; an approver can.`)
     return servePanic({ request, response, principal, mode: context.mode })
   }
   if (path === METRICS_PATH) return sendMetrics(visit, context)
-  if (isApiPath(path)) return (await loadApi())(request, response, principal)
+  if (isApiPath(path)) {
+    cutWithCredential(visit, context)
+    return (await loadApi())(request, response, principal)
+  }
   requireMethod(visit, ['GET', 'HEAD'])
   return sendUiFile(response, path)
+}
+
+/** How often the credential of an answer that is still being sent is checked. */
+const CREDENTIAL_CHECK_MS = 1_000
+
+/** Ends an answer that outlasts its login or token: a stream of events. The gateway's own socket needs neither. */
+function cutWithCredential({ request, response }: AdminRequest, { logins, tokens }: AdminContext): void {
+  const { authorization, cookie } = request.headers
+  const isValid = (): boolean =>
+    authorization === undefined
+      ? cookie === undefined || logins.hasSession(cookie)
+      : tokens.verify(readBearerToken(authorization)) !== undefined
+  const timer = setInterval(() => isValid() || response.destroy(), CREDENTIAL_CHECK_MS).unref()
+  response.once('close', () => clearInterval(timer))
 }
 
 /** Counts a refused credential, and waits if its source has to wait. Throws if the source gets another error instead. */
@@ -276,15 +296,15 @@ function authenticateAdmin(
   bearer: Principal | undefined,
   logins: Logins,
 ): Principal | undefined {
-  if (bearer !== undefined) return requireOperatorRole(bearer)
+  if (bearer !== undefined) return requireAdminRole(bearer)
   const principal = logins.verifyCookie(request.headers.cookie)
   if (principal === undefined) return undefined
   refuseCrossSite(request)
-  return requireOperatorRole(principal)
+  return requireAdminRole(principal)
 }
 
-function requireOperatorRole(principal: Principal): Principal {
-  if (principal.role === 'operator') return principal
+function requireAdminRole(principal: Principal): Principal {
+  if (hasRole(principal.role, 'viewer')) return principal
   throw new SallyportError('FORBIDDEN', 'This is an agent’s token; only the operator may use the admin plane.', {
     hint: 'Run `sallyport ui` for a login link, or use the operator’s token.',
   })

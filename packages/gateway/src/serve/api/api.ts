@@ -7,6 +7,7 @@ import type { Offer } from '../../catalog/catalog.ts'
 import { isPrintableName } from '../../sessions/sessions.ts'
 import type { AdminContext } from '../admin/admin-context.ts'
 import { toProblem } from '../problem.ts'
+import { checkAccess } from './access.ts'
 import { approvalRoutes } from './approvals.ts'
 import { callRoutes } from './call.ts'
 import { decisionSchema, decisionView } from './decision-view.ts'
@@ -17,12 +18,14 @@ import { looseObject } from './loose-object.ts'
 import { modeRoutes } from './mode.ts'
 import { offerRoutes } from './offers.ts'
 import { documentRoutes } from './openapi-document.ts'
+import { overviewRoutes } from './overview.ts'
 import { profileRoutes } from './profiles.ts'
-import { type ApiEnv, createRoutes, jsonResponse, PROBLEM_RESPONSES, requireOperator } from './routes.ts'
+import { type ApiEnv, callerOf, createRoutes, jsonResponse, PROBLEM_RESPONSES } from './routes.ts'
 import { savingsRoutes } from './savings.ts'
 import { serverRoutes } from './servers.ts'
 import { sessionRoutes } from './sessions.ts'
 import { statusRoutes } from './status.ts'
+import { streamRoutes } from './stream.ts'
 import { strictBody } from './strict-body.ts'
 import { tokenRoutes } from './tokens.ts'
 import { toolRoutes } from './tools.ts'
@@ -34,8 +37,10 @@ export type { CallAnswer, CallProblem } from './call.ts'
 export { EVENT_TYPES } from './event-query.ts'
 export type { EventView } from './events.ts'
 export type { Explanation } from './explain.ts'
+export type { LiveMessages } from './live-stream.ts'
 export type { ChangedMode, ModeView } from './mode.ts'
 export type { OfferDetail, OfferView } from './offers.ts'
+export type { Attention, LiveServer, LiveState, Me, Overview } from './overview.ts'
 export type { Savings, SavingsBy } from './savings.ts'
 export type { ServerView } from './servers.ts'
 export type { EndedSessionView, SessionView } from './sessions.ts'
@@ -54,10 +59,7 @@ export function createApi(context: AdminContext) {
       if (!result.success) throw invalidInput(result.target, result.error)
     },
   })
-  app.use(async (c, next) => {
-    requireOperator(c.env)
-    await next()
-  })
+  app.use(checkAccess)
   app.use(strictBody)
   app.onError((error, c) => errorResponse(error, c, context))
   app.notFound((c) => errorResponse(unknownRoute(c.req.method, c.req.path, listRoutes(app)), c, context))
@@ -78,6 +80,8 @@ export function createApi(context: AdminContext) {
     .route('/api', modeRoutes(context))
     .route('/api', approvalRoutes(context))
     .route('/api', loginLinkRoutes(context))
+    .route('/api', overviewRoutes(context))
+    .route('/api', streamRoutes(context))
     .route('/api', documentRoutes(app, context.version))
 }
 
@@ -161,7 +165,7 @@ const verdictRoutes = (context: AdminContext) =>
     const decision = await context.pipeline.decideAndRecord({
       id: context.ids.callId(),
       traceId: context.ids.traceId(),
-      principal: { ...requireOperator(c.env), agent, profile: 'default', role: 'agent' },
+      principal: { ...callerOf(c.env), agent, profile: 'default', role: 'agent' },
       method: 'tools/call',
       offer: builtInOffer(agent, tool),
       params: { name: tool, arguments: (args ?? {}) as JsonObject },

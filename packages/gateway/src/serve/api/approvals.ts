@@ -9,7 +9,7 @@ import {
 } from '../../governance/governance.ts'
 import type { AdminContext } from '../admin/admin-context.ts'
 import { strictInput } from './invalid-input.ts'
-import { createRoutes, jsonResponse, PROBLEM_RESPONSES, requireOperator, viaField } from './routes.ts'
+import { createRoutes, jsonResponse, PROBLEM_RESPONSES, requireRole, viaField } from './routes.ts'
 
 const approvalSchema = z
   .object({
@@ -108,7 +108,8 @@ export const approvalRoutes = ({ approving }: AdminContext) =>
     .openapi(answerApproval, async (c) => {
       const { id } = c.req.valid('param')
       const { answer, why, via, dryRun } = c.req.valid('json')
-      const by = requireOperator(c.env).user
+      // It writes a rule for later calls.
+      const by = requireRole(c.env, answer === 'always' ? 'operator' : 'approver').user
       const approval = await approving.approvals.find(id)
       const change = answer === 'always' ? await approving.preview(approval, by) : undefined
       const given = { answer, by, via, ...(why && { why }) }

@@ -11,7 +11,7 @@ import { decisionSchema, decisionView } from './decision-view.ts'
 import { findTool } from './find-tool.ts'
 import { strictInput } from './invalid-input.ts'
 import { looseObject } from './loose-object.ts'
-import { type ApiEnv, createRoutes, jsonResponse, problemSchema, requireOperator } from './routes.ts'
+import { type ApiEnv, callerOf, createRoutes, jsonResponse, problemSchema } from './routes.ts'
 
 /** The same rule as for the claims of a token, because the value is recorded. */
 const claimSchema = z.string().min(1).max(256).refine(isPrintableName, 'expected printable text')
@@ -68,7 +68,7 @@ async function buildCall(context: AdminContext, c: Context<ApiEnv>, input: z.inf
   return {
     id: context.ids.callId(),
     traceId: parseTraceId(c.req.header('traceparent')) ?? context.ids.traceId(),
-    principal: impersonate(context.renewSession(requireOperator(c.env)), input.as),
+    principal: impersonate(context.renewSession(callerOf(c.env)), input.as),
     method: 'tools/call',
     offer,
     params: { name: offer.name, arguments: (input.arguments ?? {}) as JsonObject },

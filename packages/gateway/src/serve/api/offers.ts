@@ -6,7 +6,7 @@ import type { AdminContext } from '../admin/admin-context.ts'
 import { waitForServers } from './find-tool.ts'
 import { strictInput } from './invalid-input.ts'
 import { looseObject } from './loose-object.ts'
-import { createRoutes, jsonResponse, PROBLEM_RESPONSES, requireOperator, viaField } from './routes.ts'
+import { callerOf, createRoutes, jsonResponse, PROBLEM_RESPONSES, viaField } from './routes.ts'
 
 /** The current definition compared with the reviewed one. */
 export const definitionSchema = z
@@ -128,7 +128,7 @@ export const offerRoutes = (context: AdminContext) =>
     .openapi(acceptOffer, async (c) => {
       const offer = await findOffer(context, c.req.valid('param').name)
       const { pin: shown, via } = c.req.valid('json')
-      await context.review.accept(offer, { shown, via, by: requireOperator(c.env).user })
+      await context.review.accept(offer, { shown, via, by: callerOf(c.env).user })
       return c.json(offerDetail(context, offer), 200)
     })
 

@@ -14,7 +14,7 @@ import {
 import type { AdminContext } from '../admin/admin-context.ts'
 import { waitForServers } from './find-tool.ts'
 import { strictInput } from './invalid-input.ts'
-import { type ApiEnv, createRoutes, jsonResponse, PROBLEM_RESPONSES, requireOperator } from './routes.ts'
+import { type ApiEnv, callerOf, createRoutes, jsonResponse, PROBLEM_RESPONSES } from './routes.ts'
 
 const profileFields = {
   title: z.string().optional(),
@@ -277,7 +277,7 @@ export const profileRoutes = (context: AdminContext) =>
       const { variant = 'default' } = c.req.valid('query')
       if (!supportsMcp) return c.json({ agent, variant, supportsMcp, servers: [] }, 200)
       const { selectedMcpTools: selectors } = findEffectiveProfile(context.settings.profiles, { agent, variant })
-      const principal: Principal = { ...requireOperator(c.env), agent, profile: variant, role: 'agent' }
+      const principal: Principal = { ...callerOf(c.env), agent, profile: variant, role: 'agent' }
       return c.json(agentToolsView({ principal, selectors }, context), 200)
     })
 

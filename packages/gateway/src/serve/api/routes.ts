@@ -1,5 +1,5 @@
 import { OpenAPIHono, z } from '@hono/zod-openapi'
-import { ERRORS, type ErrorCode, type Principal, SallyportError } from '@sallyport/core'
+import { type AdminRole, ERRORS, type ErrorCode, hasRole, type Principal, SallyportError } from '@sallyport/core'
 import { OPERATOR_INTERFACES } from '../admin/admin-context.ts'
 
 /** The caller comes with each request, from the code that checked the credential. */
@@ -7,11 +7,17 @@ export interface ApiEnv {
   readonly Bindings: { readonly principal: Principal | undefined }
 }
 
-/** Returns the caller if it is the operator, and throws FORBIDDEN otherwise. */
-export function requireOperator({ principal }: ApiEnv['Bindings']): Principal {
-  if (principal?.role === 'operator') return principal
-  throw new SallyportError('FORBIDDEN', 'Only the operator may use the API.')
+/** Returns the caller if it has this role or a stronger one, and throws FORBIDDEN otherwise. */
+export function requireRole({ principal }: ApiEnv['Bindings'], needed: AdminRole): Principal {
+  if (principal !== undefined && hasRole(principal.role, needed)) return principal
+  const role = principal?.role ?? 'nobody'
+  throw new SallyportError('FORBIDDEN', `This needs the role ${needed}; the caller has the role ${role}.`, {
+    hint: 'Ask the operator of this gateway.',
+  })
 }
+
+/** The caller. The access check has already compared its role with what the route needs. */
+export const callerOf = (env: ApiEnv['Bindings']): Principal => requireRole(env, 'viewer')
 
 export const createRoutes = () => new OpenAPIHono<ApiEnv>()
 

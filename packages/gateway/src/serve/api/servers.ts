@@ -8,7 +8,7 @@ import { strictInput } from './invalid-input.ts'
 import { createRoutes, jsonResponse, PROBLEM_RESPONSES } from './routes.ts'
 
 /** The state of one instance of a server. */
-const stateFields = {
+export const stateFields = {
   state: z.enum(['disabled', 'stopped', 'starting', 'ready', 'restarting', 'broken', 'needs-login', 'closed']),
   since: z.number().openapi({ description: 'Milliseconds since 1970.' }),
   reason: z.string().optional().openapi({ description: 'Why it is not ready.' }),

@@ -3,7 +3,7 @@ import { isPrivate, SENSITIVITIES } from '@sallyport/core'
 import type { AdminContext } from '../admin/admin-context.ts'
 import type { SessionFacts } from '../admin/session-control.ts'
 import { strictInput } from './invalid-input.ts'
-import { createRoutes, jsonResponse, PROBLEM_RESPONSES, requireOperator, viaField } from './routes.ts'
+import { callerOf, createRoutes, jsonResponse, PROBLEM_RESPONSES, viaField } from './routes.ts'
 
 const sensitivity = z.enum(SENSITIVITIES)
 
@@ -104,12 +104,12 @@ export const sessionRoutes = ({ control, settings }: AdminContext) => {
     .openapi(listRoute, (c) => c.json({ sessions: control.list().map(view) }, 200))
     .openapi(raiseRoute, async (c) => {
       const { sensitivity: level, why, via, ...name } = c.req.valid('json')
-      const by = requireOperator(c.env).user
+      const by = callerOf(c.env).user
       return c.json(view(await control.raise(name, level, { by, via, why })), 200)
     })
     .openapi(endRoute, async (c) => {
       const { purge, via, ...name } = c.req.valid('json')
-      const by = requireOperator(c.env).user
+      const by = callerOf(c.env).user
       const { ended, next, removed, keptUntil } = await control.end(name, { by, via, isPurged: purge })
       const until = keptUntil && { kept_until: keptUntil.toISOString() }
       return c.json({ ended: view(ended), next, ...(removed && { removed }), ...until }, 200)

@@ -18,7 +18,7 @@ import { findTool, waitForServers } from './find-tool.ts'
 import { strictInput } from './invalid-input.ts'
 import { looseObject } from './loose-object.ts'
 import { definitionSchema, definitionView } from './offers.ts'
-import { createRoutes, jsonResponse, PROBLEM_RESPONSES, requireOperator, viaField } from './routes.ts'
+import { callerOf, createRoutes, jsonResponse, PROBLEM_RESPONSES, viaField } from './routes.ts'
 
 const ruleSchema = z.object({ file: z.string(), line: z.number() })
 
@@ -234,16 +234,16 @@ export const toolRoutes = (context: AdminContext) =>
   createRoutes()
     .openapi(listTools, async (c) => {
       await waitForServers(context)
-      return c.json({ tools: listMatchingTools(requireOperator(c.env), context, c.req.valid('query')) }, 200)
+      return c.json({ tools: listMatchingTools(callerOf(c.env), context, c.req.valid('query')) }, 200)
     })
     .openapi(getTool, async (c) => {
       const offer = await findTool(context, c.req.valid('param').name)
-      return c.json(toolDetail(inspectTool(context, offer, requireOperator(c.env)), context.review), 200)
+      return c.json(toolDetail(inspectTool(context, offer, callerOf(c.env)), context.review), 200)
     })
     .openapi(acceptTool, async (c) => {
       const offer = await findTool(context, c.req.valid('param').name)
       const { pin: shown, via } = c.req.valid('json')
-      const operator = requireOperator(c.env)
+      const operator = callerOf(c.env)
       await context.review.accept(offer, { shown, via, by: operator.user })
       return c.json(toolDetail(inspectTool(context, offer, operator), context.review), 200)
     })

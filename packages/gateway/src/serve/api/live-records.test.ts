@@ -1,0 +1,45 @@
+import { expect, it } from 'vitest'
+import { LiveRecords } from './live-records.ts'
+
+const lines = (...records: readonly object[]): Buffer =>
+  Buffer.from(records.map((record) => `${JSON.stringify(record)}\n`).join(''))
+
+const started = (seq: number) => ({ seq, time: 'now', type: 'TOOL_CALL_STARTED', call_id: `c${seq}` })
+const completed = (seq: number, call: number) => ({
+  ...{ seq, time: 'now', type: 'TOOL_CALL_COMPLETED', call_id: `c${call}` },
+})
+const numbers = (from: number, count: number) => Array.from({ length: count }, (_, index) => from + index)
+
+it('passes everything if there is little', () => {
+  const live = new LiveRecords()
+  live.add(lines(started(1), completed(2, 1)))
+  live.add(lines({ seq: 3, time: 'now', type: 'MODE_CHANGED' }))
+  expect(live.take()).toEqual({
+    records: [started(1), completed(2, 1), { seq: 3, time: 'now', type: 'MODE_CHANGED' }],
+    omitted: {},
+    ...{ first: 1, last: 3 },
+  })
+  expect(live.take()).toBeUndefined()
+})
+
+it('shows the end of each call whose start it showed, counts the rest, and drops nothing else', () => {
+  const live = new LiveRecords()
+  live.add(lines(...numbers(1, 500).map(started)))
+  const first = live.take()
+  const shown = first?.records.map(({ seq }) => seq) ?? []
+  expect(shown.length).toBeLessThan(50)
+  expect(first?.omitted).toEqual({ TOOL_CALL_STARTED: 500 - shown.length })
+  live.add(lines(...numbers(501, 500).map((seq) => completed(seq, 1_001 - seq))))
+  live.add(lines({ seq: 1_001, time: 'now', type: 'APPROVAL_REQUESTED', call_id: 'c9999' }))
+  const ends = live.take()
+  const ended = ends?.records.map((record) => Number(String(record.call_id).slice(1))) ?? []
+  for (const call of shown) expect(ended).toContain(call)
+  expect(ends?.records.at(-1)?.type).toBe('APPROVAL_REQUESTED')
+  expect(ends).toMatchObject({ first: 501, last: 1_001 })
+})
+
+it('leaves out a huge record', () => {
+  const live = new LiveRecords()
+  live.add(lines({ ...started(1), arguments: 'x'.repeat(100_000) }))
+  expect(live.take()).toMatchObject({ records: [], omitted: { TOOL_CALL_STARTED: 1 } })
+})

@@ -1,0 +1,35 @@
+import { expect, it } from 'vitest'
+import { openAdminTestGateway } from '../admin/admin.test-kit.ts'
+
+it('the overview counts what happened, and what needs a person', async () => {
+  const admin = await openAdminTestGateway()
+  const call = (tool: string) => admin.api('/api/call', { method: 'POST', body: { tool } })
+  await call('hostile/echo')
+  await call('hostile/die')
+  const { status, body } = await admin.api('/api/overview')
+  expect(status).toBe(200)
+  expect(body).toMatchObject({
+    mode: { mode: 'NORMAL' },
+    attention: { approvals: 0, logins: 0, deadServers: 0 },
+    counts: { calls: 1, failed: 0, refused: 1 },
+  })
+  expect(body.servers.map(({ id, state }: { id: string; state: string }) => `${id} ${state}`).sort()).toEqual(
+    expect.arrayContaining(['hostile ready', 'remote disabled']),
+  )
+  const later = await admin.api(`/api/overview?since=${new Date(Date.now() + 60_000).toISOString()}`)
+  expect(later.body).toMatchObject({ counts: { calls: 0, refused: 0 }, changes: [] })
+})
+
+it('a caller learns its role', async () => {
+  const admin = await openAdminTestGateway()
+  const { body } = await admin.api('/api/me')
+  expect(body).toEqual({ user: expect.any(String), role: 'operator' })
+})
+
+it.each(['/api/overview?since=yesterday', '/api/overview?until=2026-01-01T00:00:00Z'])(
+  '%s is refused',
+  async (path) => {
+    const admin = await openAdminTestGateway()
+    expect((await admin.api(path)).status).toBe(400)
+  },
+)
