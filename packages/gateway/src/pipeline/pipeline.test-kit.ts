@@ -67,6 +67,14 @@ export class MemoryLog implements EventLog {
     return () => {}
   }
 
+  watchWrites(): () => void {
+    return () => {}
+  }
+
+  get lastSeq(): number {
+    return this.events.length
+  }
+
   onProblem(): void {}
 
   sync(): Promise<void> {

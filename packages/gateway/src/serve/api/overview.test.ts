@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { openAdminTestGateway } from '../admin/admin.test-kit.ts'
+import type { Me, Overview } from './api.ts'
 
 it('the overview counts what happened, and what needs a person', async () => {
   const admin = await openAdminTestGateway()
@@ -7,13 +8,14 @@ it('the overview counts what happened, and what needs a person', async () => {
   await call('hostile/echo')
   await call('hostile/die')
   const { status, body } = await admin.api('/api/overview')
+  const { servers }: Overview = body
   expect(status).toBe(200)
   expect(body).toMatchObject({
     mode: { mode: 'NORMAL' },
     attention: { approvals: 0, logins: 0, deadServers: 0 },
     counts: { calls: 1, failed: 0, refused: 1 },
   })
-  expect(body.servers.map(({ id, state }: { id: string; state: string }) => `${id} ${state}`).sort()).toEqual(
+  expect(servers.map(({ id, state }) => `${id} ${state}`)).toEqual(
     expect.arrayContaining(['hostile ready', 'remote disabled']),
   )
   const later = await admin.api(`/api/overview?since=${new Date(Date.now() + 60_000).toISOString()}`)
@@ -23,7 +25,8 @@ it('the overview counts what happened, and what needs a person', async () => {
 it('a caller learns its role', async () => {
   const admin = await openAdminTestGateway()
   const { body } = await admin.api('/api/me')
-  expect(body).toEqual({ user: expect.any(String), role: 'operator' })
+  const me: Me = { user: expect.any(String), role: 'operator' }
+  expect(body).toEqual(me)
 })
 
 it.each(['/api/overview?since=yesterday', '/api/overview?until=2026-01-01T00:00:00Z'])(

@@ -66,7 +66,6 @@ const meSchema = z
   })
   .openapi('Me')
 
-export type Attention = z.infer<typeof attentionSchema>
 export type LiveServer = z.infer<typeof liveServerSchema>
 export type LiveState = z.infer<typeof liveStateSchema>
 export type Overview = z.infer<typeof overviewSchema>
@@ -142,7 +141,7 @@ const toCounts = (counts: ReadonlyMap<string, number>): NonNullable<Overview['co
   labelsRaised: counts.get('SENSITIVITY_RAISED') ?? 0,
 })
 
-export type ReviewCounts = Pick<Attention, 'drifted' | 'findings'>
+export type ReviewCounts = Pick<LiveState['attention'], 'drifted' | 'findings'>
 
 /** Goes through all offers: with thousands of tools, call it only when one of them may have changed. */
 export function countReviews({ catalog, review }: Pick<AdminContext, 'catalog' | 'review'>): ReviewCounts {
