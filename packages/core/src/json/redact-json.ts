@@ -5,7 +5,8 @@ import type { Json, JsonObject } from './json-value.ts'
 /** Finds secrets in the value of a member. Its key may reveal a secret that the text alone does not. */
 export function findMemberSecrets(name: string, text: string): readonly FoundSecret[] {
   const prefix = namePrefix(name)
-  return shiftSecrets(prefix, findSecrets(prefix + text))
+  const found = findSecrets(prefix + text)
+  return prefix === '' ? found : shiftSecrets(prefix, found)
 }
 
 /** The key as a prefix for the search; empty if the key cannot announce a secret. */

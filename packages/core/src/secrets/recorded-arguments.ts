@@ -79,9 +79,9 @@ class ArgumentRecorder {
   }
 
   #object(object: JsonObject, depth: number): Json {
-    // Without a prototype: `__proto__` is a name like any other.
-    const recorded: Record<string, Json> = Object.create(null)
     const names = Object.keys(object)
+    // Without a prototype, `__proto__` is a name like any other. Such an object is slow to print, and hardly ever needed.
+    const recorded: Record<string, Json> = names.includes('__proto__') ? Object.create(null) : {}
     let position = 0
     for (const name of names) {
       if (this.#bytesLeft <= 0) {

@@ -393,9 +393,14 @@ export class Pipeline {
     unsynced: SallyportError | undefined,
   ): Answer | Promise<Answer> {
     const latency = performance.now() - startedAt
-    const label = holder.current
-    const sending = { instance: route?.instance, resent: permit.wasResent }
-    const recording = this.#records.end(call, answer, { facts, latency, returned, label, ...sending })
+    const recording = this.#records.end(call, answer, {
+      facts,
+      latency,
+      returned,
+      label: holder.current,
+      instance: route?.instance,
+      resent: permit.wasResent,
+    })
     const finish = (unrecorded = unsynced): Answer => (unrecorded ? withholdUnrecorded(unrecorded) : answer)
     return recording instanceof Promise ? recording.then(finish) : finish(recording)
   }

@@ -99,12 +99,12 @@ function withoutGatewayFields(given: JsonObject): JsonObject {
 }
 
 /** Members of the protocol that serializers print as null if they are missing. Servers would reject them. */
-const NULLABLE_PARAMS = ['_meta', 'arguments', 'cursor']
+const NULLABLE_PARAMS: ReadonlySet<string> = new Set(['_meta', 'arguments', 'cursor'])
 
 function withoutNulls(params: JsonObject): JsonObject {
-  if (!NULLABLE_PARAMS.some((name) => params[name] === null)) return params
+  if (params._meta !== null && params.arguments !== null && params.cursor !== null) return params
   return Object.fromEntries(
-    Object.entries(params).filter(([name, value]) => value !== null || !NULLABLE_PARAMS.includes(name)),
+    Object.entries(params).filter(([name, value]) => value !== null || !NULLABLE_PARAMS.has(name)),
   )
 }
 

@@ -107,7 +107,8 @@ const serverInfoEdit = ({ start, end }: Span, { serverInfo }: RelayContext): Edi
 function toLegacyMessage(frame: Frame, { id, method, hasWrappedOutput }: RelayContext, renamed: Edit): WireMessage {
   const { result, resultMembers, modernHead } = frame.envelope
   if (!result) return splice(frame.parts, [renamed])
-  if (modernHead) return splice(frame.parts, [renamed, { ...modernHead, text: '' }])
+  // Written out here and below: an edit that is made by spreading costs more than the whole splice.
+  if (modernHead) return splice(frame.parts, [renamed, { start: modernHead.start, end: modernHead.end, text: '' }])
   const { parts, begin, modern } = resultMembers
     ? readInPieces(frame, resultMembers, renamed)
     : readInOnePiece(frame, result.start, renamed)

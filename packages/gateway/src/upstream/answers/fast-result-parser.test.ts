@@ -67,6 +67,26 @@ describe('an answer in the usual form', () => {
   })
 
   it.each([
+    ...MEMBERS,
+    '"isError":true',
+    '"content":null',
+    '"ttlMs":0',
+    '"a":1,"a":2',
+    '',
+    '}',
+    '"a":1}',
+    '"a":1},{"b":2',
+    ' "a":1',
+    '1',
+  ])('has the envelope of a scan after the usual beginning, whatever follows: %s', (members) => {
+    const head = `{"jsonrpc":"2.0","id":7,"result":{"resultType":"complete",${META},`
+    parse(`${head}"content":[]}}`)
+    const text = `${head}${members}}}`
+    const plain = parse(text)
+    if (plain) expect({ ...plain, modernHead: undefined }).toEqual(scanned(text))
+  })
+
+  it.each([
     ['at first', `{"resultType":"complete",${META},"content":[]}`],
     ['once more', `{"resultType":"complete",${META},"isError":true,"content":[]}`],
   ])('tells what to remove for a legacy client: %s', (_what, result) => {

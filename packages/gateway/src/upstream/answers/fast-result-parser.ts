@@ -13,7 +13,7 @@ import {
 } from '@sallyport/core'
 
 /** Short enough that it cannot exceed the allowed depth. */
-const MAX_BYTES = 2_000
+export const MAX_FAST_BYTES = 2_000
 
 const ID_FIRST = /^\{"jsonrpc":"2\.0","id":(0|[1-9]\d{0,14}),"result":/
 const ID_LAST = /,"jsonrpc":"2\.0","id":(0|[1-9]\d{0,14})\}$/
@@ -38,7 +38,7 @@ const ID_START = '{"jsonrpc":"2.0","id":'.length
  * it would not be a JSON value. That proves as much as scanning every byte, in a third of the time.
  */
 export function parseFastResult(bytes: Buffer): Envelope | undefined {
-  if (bytes.length > MAX_BYTES || !isUtf8(bytes)) return undefined
+  if (bytes.length > MAX_FAST_BYTES || !isUtf8(bytes)) return undefined
   // One character for each byte, so that positions in the string are positions in the bytes.
   const text = bytes.toString('latin1')
   if (needsFullScan(text)) return undefined
@@ -67,14 +67,15 @@ interface Offsets {
 function buildEnvelope(text: string, { id, idStart, start, end }: Offsets): Envelope | undefined {
   // Spaces around the result would count as parts of it.
   if (!text.endsWith('}') || text[start] !== '{' || text[end - 1] !== '}') return undefined
-  const result = tryParseJson(text.slice(start, end))
+  const knownHead = parseAfterHead(text, start, end)
+  const result = knownHead?.rest ?? tryParseJson(text.slice(start, end))
   if (!isJsonObject(result)) return undefined
-  const { resultType, isError } = result
+  const { resultType = knownHead?.resultType, isError } = result
   for (const key in result) if (result[key] === null && forbidsNull(key)) return undefined
-  const shape = describeResult(result)
+  const shape = describeResult(result) | (knownHead ? HEAD_SHAPE : 0)
   if (!hasPlainItems(result) || (shape & CHECKED_SHAPES) !== 0) return undefined
-  const metaAt = text.indexOf(META_NAME)
-  const serverInfo = metaAt === -1 ? undefined : findServerInfo(text, metaAt, result)
+  const metaAt = knownHead ? start + MODERN_HEAD.length : text.indexOf(META_NAME)
+  const serverInfo = knownHead?.info ?? (metaAt === -1 ? undefined : findServerInfo(text, metaAt, result))
   if (serverInfo === null) return undefined
   return {
     bytes: text.length,
@@ -90,7 +91,7 @@ function buildEnvelope(text: string, { id, idStart, start, end }: Offsets): Enve
     shape,
     isVersion2: true,
     serverInfo,
-    modernHead: serverInfo && findModernHead(text, { metaAt, start }, result),
+    modernHead: serverInfo && findModernHead(text, { metaAt, start, isKnown: knownHead !== undefined }, result),
     depth: 0,
   }
 }
@@ -129,18 +130,49 @@ function findServerInfo(text: string, metaAt: number, { _meta }: JsonObject): Sp
 
 const MODERN_HEAD = `{"resultType":"complete","`
 const RESULT_TYPE = 'resultType'
+/** What the two members of the head add to the shape of a result. */
+const HEAD_SHAPE = describeResult({ [RESULT_TYPE]: 'complete', _meta: {} })
 
-/** See `Envelope`. Nearly all modern servers begin their results alike. */
+/** The usual head of a result, with the `_meta` that came last. */
+interface KnownHead {
+  readonly resultType: 'complete'
+  readonly info: Span
+  /** The result without these two members. */
+  readonly rest: JsonObject
+}
+
+/** Nearly all modern servers begin their results alike, and only the rest has to be parsed. */
+function parseAfterHead(text: string, start: number, end: number): KnownHead | undefined {
+  const metaAt = start + MODERN_HEAD.length
+  if (lastMeta === undefined || !text.startsWith(lastMeta.text, metaAt) || !text.startsWith(MODERN_HEAD, start))
+    return undefined
+  const restAt = metaAt + lastMeta.text.length + 1
+  // Another member must follow, or the head and the rest would not make one object. Neither member may come again.
+  if (text[restAt - 1] !== ',' || text[restAt] !== '"' || text.includes(META_NAME, restAt)) return undefined
+  const rest = tryParseJson(`{${text.slice(restAt, end)}`)
+  if (!isJsonObject(rest) || rest.resultType !== undefined) return undefined
+  const info = { start: metaAt + lastMeta.info.start, end: metaAt + lastMeta.info.end }
+  return { resultType: 'complete', info, rest }
+}
+
+interface HeadOffsets {
+  readonly metaAt: number
+  readonly start: number
+  /** Neither of the two members comes again. */
+  readonly isKnown: boolean
+}
+
+/** See `Envelope`. */
 function findModernHead(
   text: string,
-  { metaAt, start }: { readonly metaAt: number; readonly start: number },
+  { metaAt, start, isKnown }: HeadOffsets,
   { ttlMs, cacheScope, structuredContent }: JsonObject,
 ): Span | undefined {
   if (metaAt !== start + MODERN_HEAD.length || !text.startsWith(MODERN_HEAD, start)) return undefined
   if (ttlMs !== undefined || cacheScope !== undefined || structuredContent !== undefined) return undefined
   if (lastMeta === undefined || !text.startsWith(lastMeta.text, metaAt)) return undefined
   const end = metaAt + lastMeta.text.length
-  // Neither member may come again.
-  if (text[end] !== ',' || text.includes(META_NAME, end) || text.includes(RESULT_TYPE, end)) return undefined
+  if (text[end] !== ',') return undefined
+  if (!isKnown && (text.includes(META_NAME, end) || text.includes(RESULT_TYPE, end))) return undefined
   return { start: start + 1, end: end + 1 }
 }

@@ -37,6 +37,17 @@ describe('FrameReader', () => {
     expect(Buffer.concat(outcome.frame.parts).toString()).toBe(pieces.join(''))
   })
 
+  it('has the same envelope for a short answer, wherever the end of a chunk splits it', () => {
+    const bytes = Buffer.from('{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"aé"}]}}')
+    const whole = read(new FrameReader(1_000), [bytes])
+    for (let at = 1; at < bytes.length; at++) {
+      const outcome = read(new FrameReader(1_000), [bytes.subarray(0, at), bytes.subarray(at)])
+      if (outcome.kind !== 'frame' || whole.kind !== 'frame') throw new Error(outcome.kind)
+      expect(outcome.frame.envelope).toEqual(whole.frame.envelope)
+      expect(Buffer.concat(outcome.frame.parts)).toEqual(bytes)
+    }
+  })
+
   it('does not share memory between one message and the next', () => {
     const reader = new FrameReader(1_000)
     const first = read(reader, bytewise(Buffer.from('[1,2,3]')))

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { type Envelope, JsonScanner, redactTruncatedText, toVisibleText } from '@sallyport/core'
 import type { Frame } from '../transport.ts'
-import { parseFastResult } from './fast-result-parser.ts'
+import { MAX_FAST_BYTES, parseFastResult } from './fast-result-parser.ts'
 import { Utf8Check } from './utf8-check.ts'
 
 /** The outcome of reading one message. */
@@ -26,6 +26,8 @@ export class FrameReader {
   readonly #limit: number
   /** Everything so far, not scanned yet: nearly every answer arrives in one piece and has the usual form. */
   #singlePart: Buffer | undefined
+  /** It is made of two pieces. */
+  #isJoined = false
   #parts: Buffer[] = []
   #bytes = 0
   #scanner: JsonScanner | undefined
@@ -51,9 +53,19 @@ export class FrameReader {
       if (part.length > this.#limit) this.#takeSinglePart()
       return
     }
-    this.#takeSinglePart()
     this.#bytes += part.length
+    if (this.#joinSmall(part)) return
+    this.#takeSinglePart()
     this.#take(part)
+  }
+
+  /** The end of a chunk splits one of many short answers: joining it costs less than a scan. Only once for each message. */
+  #joinSmall(part: Buffer): boolean {
+    const only = this.#singlePart
+    if (only === undefined || this.#isJoined || this.#bytes > Math.min(MAX_FAST_BYTES, this.#limit)) return false
+    this.#singlePart = Buffer.concat([only, part])
+    this.#isJoined = true
+    return true
   }
 
   /** Ends this message and prepares for the next one. */
@@ -62,6 +74,7 @@ export class FrameReader {
     const plain = this.#singlePart && parseFastResult(this.#singlePart)
     const outcome = plain && this.#singlePart ? toFrameOutcome([this.#singlePart], plain) : this.#toOutcome()
     this.#singlePart = undefined
+    this.#isJoined = false
     this.#parts = []
     this.#bytes = 0
     this.#scanner = undefined
