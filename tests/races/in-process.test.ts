@@ -1,23 +1,14 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { request, type Server } from 'node:http'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { CONNECT, createMcpServer } from '@sallyport/kit'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { EmbeddedGateway } from '../../packages/gateway/src/compose/create-gateway.ts'
-import { EntryPoints } from '../../packages/gateway/src/compose/entry-points.ts'
 import type { Gateway } from '../../packages/gateway/src/compose/gateway.ts'
-import { openGateway } from '../../packages/gateway/src/compose/open-gateway.ts'
-import { loadSettings, prepareState, readHome } from '../../packages/gateway/src/config/config.ts'
-import { openStore } from '../../packages/gateway/src/store/store.ts'
 import { serveWitness, Witness } from '../fixtures/witness-server.mjs'
-import { eventually } from '../harness/processes.ts'
 import { roundsOf } from '../harness/rounds.ts'
 import { promise } from '../promises.ts'
-import type { DirectCall } from './caller.ts'
 import { findViolations } from './find-violations.ts'
 import { Counts, History } from './history.ts'
 import { playRound, type World } from './play-round.ts'
+import { openRaceGateway, type RaceGateway } from './race-gateway.ts'
 import { RACE_CONFIG, RACE_TOOLS } from './race-home.ts'
 import { Random, readSeed } from './random.ts'
 
@@ -29,9 +20,7 @@ const ROUNDS_OF_HISTORY = 1_000
 /** As many as the gateway has for the calls of one server. */
 const CONNECTIONS = 128
 
-let root: string
-let gateway: Gateway
-let entryPoints: EntryPoints
+let gateway: RaceGateway
 let history = new History()
 let witnesses: OpenWitness[] = []
 let world: World
@@ -50,72 +39,41 @@ async function openWitness(name: string): Promise<OpenWitness> {
 }
 
 beforeAll(async () => {
-  root = mkdtempSync(join(tmpdir(), 'sallyport-races-'))
   witnesses = await Promise.all(['vault', 'desk', 'sink', 'normal', 'isolated'].map(openWitness))
   const urlOf = (name: string): unknown => witnesses.find(({ witness }) => witness.name === name)?.url
-  await openRaceGateway({
+  const mcp_servers = {
     vault: { url: urlOf('vault'), sensitivity: 'confidential', trusted: true },
     desk: { url: urlOf('desk'), trusted: true },
     sink: { url: urlOf('sink') },
     pair: { url: urlOf('normal'), url_isolated: urlOf('isolated') },
-  })
-  const { url } = await entryPoints.openPort({ host: '127.0.0.1', port: 0, noAuth: false })
-  const outside = witnesses.filter(({ witness }) => ['sink', 'normal'].includes(witness.name))
-  world = createWorld(url, outside)
+  }
+  gateway = await openRaceGateway({ config: { ...RACE_CONFIG, mcp_servers }, tools: RACE_TOOLS, addServers: addLocal })
+  world = createWorld(witnesses.filter(({ witness }) => ['sink', 'normal'].includes(witness.name)))
 })
 
 afterAll(async () => {
-  await Promise.all([entryPoints.close(), gateway.close('the test is over')])
+  await gateway.close()
   for (const { server } of witnesses) {
     server.closeAllConnections()
     await new Promise((resolve) => server.close(resolve))
   }
-  rmSync(root, { recursive: true, force: true, maxRetries: 5 })
 })
 
-async function openRaceGateway(mcp_servers: object): Promise<void> {
-  const state = join(root, 'state')
-  writeFileSync(join(root, 'config.yaml'), JSON.stringify({ ...RACE_CONFIG, mcp_servers }))
-  writeFileSync(join(root, 'tools.yaml'), JSON.stringify(RACE_TOOLS))
-  const loaded = await loadSettings({ home: root, environment: process.env, content: await readHome(root) })
-  await prepareState(state)
-  const store = openStore({ state, durability: 'process' })
-  const onWarning = (): void => {}
-  gateway = await openGateway({
-    ...{ state, store, loaded, environment: process.env, onWarning },
-    home: { path: root, origin: 'flag' },
-  })
+function addLocal(to: Gateway): void {
   const local = createMcpServer('local', { toolsOfOthers: true })
   const input = { type: 'object', properties: { mark: { type: 'string' } } } as const
   local.tool('send', { description: 'Sends', permission: CONNECT, input }, ({ mark }) => {
     arrive(String(mark), 'local')
     return `arrived ${mark} at local`
   })
-  gateway.addInProcessServer('local', local)
-  entryPoints = new EntryPoints(gateway, () => 'a bug')
-  gateway.start()
-  await eventually(
-    () => ['vault', 'desk', 'sink', 'pair'].map((server) => gateway.fleet.get(server)),
-    (all) => all.every((one) => [one, one?.counterpart ?? one].every((each) => each?.status().state === 'ready')),
-  )
+  to.addInProcessServer('local', local)
 }
 
-function createWorld(url: string, outside: readonly OpenWitness[]): World {
+function createWorld(outside: readonly OpenWitness[]): World {
   let congestions = 0
-  const embedded = new EmbeddedGateway(gateway, { onWarning: () => {}, release: () => {} })
-  const direct: DirectCall = async ({ agent, ...owner }, name, args) => {
-    const principal = { ...owner, agent, profile: 'default', role: 'agent' } as const
-    return JSON.stringify(await embedded.executeTool(name, args as never, { principal }))
-  }
-  const api: World['api'] = async (method, path, body) => {
-    const operator = readFileSync(join(root, 'state/tokens/operator'), 'utf8').trim()
-    const headers = { authorization: `Bearer ${operator}`, 'content-type': 'application/json' }
-    const answer = await fetch(`${url}/api${path}`, { method, headers, body: body ? JSON.stringify(body) : null })
-    if (!answer.ok) throw new Error(await answer.text())
-    return (await answer.json()) as Record<string, any>
-  }
+  const { direct, mcp, api } = gateway
   return {
-    ...{ mcp: () => `${url}/mcp`, direct, api },
+    ...{ mcp, direct, api },
     get history() {
       return history
     },

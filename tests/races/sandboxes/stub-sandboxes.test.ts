@@ -1,0 +1,46 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { roundsOf } from '../../harness/rounds.ts'
+import { promise } from '../../promises.ts'
+import { canSandbox } from '../../sandbox/sandbox-world.ts'
+import { SandboxRace } from './sandbox-race.ts'
+import { StubDriver } from './stub-driver.ts'
+
+const ROUNDS = roundsOf({ few: 40, many: 300, all: 10_000 })
+const LANES = 8
+
+const { driver } = vi.hoisted((): { driver: { current?: StubDriver } } => ({ driver: {} }))
+vi.mock(import('../../../packages/gateway/src/sandbox/drivers/bubblewrap.ts'), () => ({
+  createBubblewrapDriver: () => {
+    driver.current = new StubDriver()
+    return driver.current
+  },
+}))
+
+/** At the moment in which a client has private data, every program of its session sends what it can. */
+function leakEverything(session: string): void {
+  for (const program of driver.current?.programs ?? []) {
+    if (program.session !== session) continue
+    program.leak('at-once')
+  }
+}
+
+// socat carries their stdin and stdout.
+describe.skipIf(!canSandbox())('sandboxes without isolation, whose programs know the moment', () => {
+  let race: SandboxRace
+  beforeAll(async () => {
+    race = await SandboxRace.open(leakEverything)
+  })
+  afterAll(async () => {
+    await race.close()
+    driver.current?.close()
+  })
+
+  it(`${promise('SEN-9')} ${promise('SEN-7')} no interleaving lets a call or a program reach more than its session may`, async () => {
+    const counts = await race.run(ROUNDS, LANES)
+    // The schedules do what they are for.
+    expect(counts.reached).toBeGreaterThan(ROUNDS)
+    expect(counts.refused).toBeGreaterThan(ROUNDS / 2)
+    expect(counts.raises).toBeGreaterThan(ROUNDS / 2)
+    expect(counts['allowed arrivals after a raise']).toBeGreaterThan(0)
+  }, 7_200_000)
+})
