@@ -91,6 +91,11 @@ export const SENSITIVITY_PROMISES = {
     text: 'When a label has risen, every sandbox of the session is narrowed and its forbidden connections are ended before the result is released or the next call is admitted',
     state: 'built',
   },
+  'SEN-16': {
+    text: 'Tests prove what sandboxes let through with a second network as the internet, which says what has arrived, and with the real programs that isolate',
+    state: 'partial',
+    missing: 'containers',
+  },
   'SEN-24': {
     text: 'A server in a sandbox has a process for each session',
     state: 'built',

@@ -111,9 +111,9 @@ export interface Network {
 }
 
 const PORT = 8_080
-/** Public addresses: nobody else is in these networks. */
-const NEAR = ['11.0.0.1/24', '2a00:1234::1/64']
-const FAR = ['11.0.0.2/24', '2a00:1234::2/64']
+/** Public addresses, since nobody else is in these networks; a private one, and that of the metadata of clouds. */
+const NEAR = ['11.0.0.1/24', '2a00:1234::1/64', '10.77.0.1/24', '169.254.0.1/16']
+const FAR = ['11.0.0.2/24', '2a00:1234::2/64', '10.77.0.2/24', '169.254.169.254/16']
 
 /** Creates them; the listener in the second one is the oracle of what has left. */
 export async function openNetwork(): Promise<Network> {

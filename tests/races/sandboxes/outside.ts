@@ -11,7 +11,7 @@ export class Outside {
   readonly #sockets = new Set<Socket>()
   readonly #history: () => EscapeHistory
 
-  private constructor(history: () => EscapeHistory) {
+  constructor(history: () => EscapeHistory) {
     this.#history = history
     this.#server = createServer((socket) => this.#serve(socket))
   }

@@ -26,7 +26,9 @@ export async function playSandboxes(world: SandboxWorld, random: Random, round: 
     user: ['ada', 'bob'][at % 2] ?? '',
     session: `s-${round}-${at >> 1}`,
   }))
-  await Promise.all(owners.map((owner) => new SandboxedSession(world, new Caller(owner, { ...world, random }), random).run()))
+  await Promise.all(
+    owners.map((owner) => new SandboxedSession(world, new Caller(owner, { ...world, random }), random).run()),
+  )
 }
 
 class SandboxedSession {
@@ -38,6 +40,8 @@ class SandboxedSession {
   readonly #running: Promise<void>[] = []
   readonly #servers: readonly string[]
   #count = 0
+  /** A call was answered. */
+  #isKnown = false
 
   constructor(world: SandboxWorld, caller: Caller, random: Random) {
     this.#world = world
@@ -92,7 +96,10 @@ class SandboxedSession {
   #call(server: string, tool: string, args: object): Promise<string> {
     this.#calls.set(server, (this.#calls.get(server) ?? 0) + 1)
     const { user, session } = this.#caller.owner
-    return this.#caller.call(`${server}_${tool}`, { session: `${user}/${session}`, ...args }).catch(String)
+    const answering = this.#caller.call(`${server}_${tool}`, { session: `${user}/${session}`, ...args }).catch(String)
+    return answering.finally(() => {
+      this.#isKnown = true
+    })
   }
 
   async #tell(server: string, tool: string, args: object, worked: RegExp): Promise<void> {
@@ -120,9 +127,14 @@ class SandboxedSession {
       ['tools.yaml', 'SECRET', () => this.#call('desk', 'secret', {})],
       ['sensitive_paths', 'CONFIDENTIAL', () => this.#call('desk', 'file', { path: '/srv/hr/salaries.txt' })],
       ['what a trusted server says', level, () => this.#call('desk', 'tell', { level })],
-      ['operator', level, () => api('POST', '/sessions/raise', { user, session, sensitivity: level }).then(() => 'raised')],
+      [
+        'operator',
+        level,
+        () => api('POST', '/sessions/raise', { user, session, sensitivity: level }).then(() => 'raised', String),
+      ],
     ]
-    const [by, to, act] = this.#random.pick(ways)
+    // An operator finds only sessions that have called.
+    const [by, to, act] = this.#random.pick(this.#isKnown ? ways : ways.slice(0, -1))
     const raise: Raise = { session: name, by, level: to, begunAt: history.now() }
     history.raises.push(raise)
     const answer = await act()
