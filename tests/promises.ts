@@ -5,6 +5,7 @@ import { GOVERNANCE_PROMISES } from './promises/governance.ts'
 import { ISOLATION_PROMISES } from './promises/isolation.ts'
 import { KIT_PROMISES } from './promises/kit.ts'
 import { SENSITIVITY_PROMISES } from './promises/sensitivity.ts'
+import { WEB_PROMISES } from './promises/web.ts'
 
 /** What the product promises, area by area. A test that proves one cites it: `promise('GW-6')`. */
 export const PROMISES = {
@@ -15,6 +16,7 @@ export const PROMISES = {
   ...SENSITIVITY_PROMISES,
   ...ISOLATION_PROMISES,
   ...COMMAND_LINE_PROMISES,
+  ...WEB_PROMISES,
 } as const
 
 export type PromiseId = keyof typeof PROMISES

@@ -15,6 +15,7 @@ import {
 import { pathOf, type Routes } from '../http/http-server.ts'
 import { sendProblem } from '../problem.ts'
 import { type AdminContext, type ApprovalContext, modeView, OPERATOR_INTERFACES } from './admin-context.ts'
+import { sendLoginPage } from './login-page.ts'
 import { sendUiFile } from './ui-files.ts'
 
 interface AdminRequest {
@@ -103,7 +104,7 @@ async function routeAdminRequest(visit: AdminRequest, { context, bearer, loadApi
     return (await loadApi())(request, response, principal)
   }
   requireMethod(visit, ['GET', 'HEAD'])
-  return sendUiFile(response, path)
+  return sendUiFile(response, path, { isPageWanted: request.headers.accept?.includes('text/html') === true })
 }
 
 /** How often the credential of an answer that is still being sent is checked. */
@@ -142,7 +143,7 @@ async function logIn(visit: AdminRequest, context: AdminContext): Promise<void> 
   const code = request.method === 'GET' ? new URLSearchParams(request.url?.split('?')[1]).get('token') : undefined
   const cookie = code ? context.logins.redeem(code) : undefined
   if (code && cookie === undefined) await penalize(visit, 'login', context)
-  if (cookie === undefined) return sendLoginPage(response)
+  if (cookie === undefined) return sendLoginPage(response, code !== null && code !== undefined)
   response.writeHead(303, { location: '/', 'set-cookie': sessionCookie(cookie), 'content-length': 0 }).end()
 }
 
@@ -154,7 +155,7 @@ function logOut(visit: AdminRequest, { logins }: AdminContext): void {
 
 function refuseAnonymous({ request, response, path }: AdminRequest): void {
   if (!isApiPath(path) && path !== METRICS_PATH && (request.method === 'GET' || request.method === 'HEAD'))
-    return sendLoginPage(response)
+    return sendLoginPage(response, false)
   response.setHeader('www-authenticate', 'Bearer')
   throw new SallyportError('UNAUTHENTICATED', 'This needs the operator’s token or a login.', {
     hint: 'Run `sallyport ui` for a login link.',
@@ -177,31 +178,7 @@ function requireMethod({ request, response, path }: AdminRequest, allowed: reado
   throw new SallyportError('VERB_REFUSED', `${path} takes ${allowed.join(' or ')}, not ${request.method}.`)
 }
 
-function sendLoginPage(response: ServerResponse): void {
-  const length = Buffer.byteLength(LOGIN_PAGE)
-  response.writeHead(401, { 'content-type': 'text/html; charset=utf-8', 'content-length': length }).end(LOGIN_PAGE)
-}
-
 const isApiPath = (path: string): boolean => path === '/api' || path.startsWith('/api/')
-
-/** What a browser without a login sees. It is self-contained: style and script are served only after login. */
-const LOGIN_PAGE = `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>Sallyport: log in</title>
-</head>
-<body>
-<main>
-<h1>Sallyport</h1>
-<p>You are not logged in, or the link was used before or has expired.</p>
-<p>Run <code>sallyport ui</code> in a terminal on this machine. It prints a fresh link, good once and for ten minutes.</p>
-</main>
-</body>
-</html>
-`
 
 /** Throws OVERLOADED unless the process can open this many more files now. */
 function requireFreeDescriptors(count: number): void {

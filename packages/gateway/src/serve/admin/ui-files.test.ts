@@ -16,10 +16,12 @@ async function openUi() {
   await writeFile(join(folder, 'notes.txt'), 'of no known type')
   await writeFile(join(root, 'secret.html'), 'outside')
   const server = createServer((request, response) => {
-    sendUiFile(response, request.url ?? '/', folder).catch((error: unknown) => {
-      if (!(error instanceof SallyportError)) throw error
-      response.writeHead(error.kind.http).end()
-    })
+    sendUiFile(response, request.url ?? '/', { folder, isPageWanted: request.headers.accept === 'text/html' }).catch(
+      (error: unknown) => {
+        if (!(error instanceof SallyportError)) throw error
+        response.writeHead(error.kind.http).end()
+      },
+    )
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(async () => {
@@ -28,10 +30,13 @@ async function openUi() {
     await rm(root, { recursive: true, force: true })
   })
   const { port } = server.address() as AddressInfo
-  return (path: string) =>
+  return (path: string, accept = '*/*') =>
     new Promise<IncomingMessage>((resolve, reject) => {
       // Unlike fetch, this leaves the dots of a path as they are.
-      get({ port, host: '127.0.0.1', path }, (response) => resolve(response.resume())).once('error', reject)
+      get({ port, host: '127.0.0.1', path, headers: { accept } }, (response) => resolve(response.resume())).once(
+        'error',
+        reject,
+      )
     })
 }
 
@@ -61,4 +66,14 @@ it.each([
 ])('there is no file at %s', async (path) => {
   const fetchFile = await openUi()
   expect((await fetchFile(path)).statusCode).toBe(404)
+  expect((await fetchFile(path, 'text/html')).statusCode).toBe(404)
+})
+
+it('the address of a screen is the page for a person who opens it, and nothing for a page that loads it', async () => {
+  const fetchFile = await openUi()
+  for (const path of ['/approvals', '/servers/my-server', '/governance/server%2Ftool.name']) {
+    const page = await fetchFile(path, 'text/html')
+    expect(page.headers['content-type']).toBe('text/html; charset=utf-8')
+    expect((await fetchFile(path)).statusCode).toBe(404)
+  }
 })

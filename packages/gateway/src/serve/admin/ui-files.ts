@@ -21,12 +21,26 @@ const UI_PATH = /^\/((?:assets\/)?[\w-]+(?:\.[\w-]+)+)$/
 /** The build puts only files there whose names contain a hash of their content. */
 const HASHED_PATH = /^\/assets\//
 
+/** A screen of the page, such as `/approvals/a1b2`: names its own script, so that any of them is the same page. */
+const SCREEN_PATH = /^\/(?!assets(?:\/|$))[a-z-]+(?:\/[\w.~%@:-]+)*$/
+
+interface UiRequest {
+  /** A person opens an address, in contrast to a file that a page loads. */
+  readonly isPageWanted: boolean
+  readonly folder?: string
+}
+
 /** Serves one file of the UI. Throws ROUTE_UNKNOWN for every other path. */
-export async function sendUiFile(response: ServerResponse, path: string, folder: string = UI_FOLDER): Promise<void> {
-  const name = path === '/' ? 'index.html' : UI_PATH.exec(path)?.[1]
+export async function sendUiFile(
+  response: ServerResponse,
+  path: string,
+  { isPageWanted, folder = UI_FOLDER }: UiRequest,
+): Promise<void> {
+  const isPage = path === '/' || (isPageWanted && SCREEN_PATH.test(path))
+  const name = isPage ? 'index.html' : UI_PATH.exec(path)?.[1]
   const type = name === undefined ? undefined : CONTENT_TYPES[extname(name)]
   if (name === undefined || type === undefined) throw noSuchPage(path)
-  const bytes = await readUiFile(join(folder, name), path)
+  const bytes = await readUiFile(join(folder, name), isPage ? '/' : path)
   response.writeHead(200, {
     'content-type': type,
     'content-length': bytes.length,

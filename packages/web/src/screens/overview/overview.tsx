@@ -1,0 +1,6 @@
+import { Page } from '../../parts/page.tsx'
+export const Overview = () => (
+  <Page title="Overview">
+    <p>…</p>
+  </Page>
+)

@@ -1,0 +1,47 @@
+import { FileCheck2, House, Inbox, type LucideIcon, Server } from 'lucide-react'
+import type { ComponentType } from 'react'
+
+export interface Screen {
+  readonly path: string
+  /** Loads the code of the screen when somebody opens it. */
+  readonly load: () => Promise<{ readonly Component: ComponentType }>
+  /** For the side bar and the palette; a screen without it is reached from other screens. */
+  readonly nav?: ScreenNav
+}
+
+export interface ScreenNav {
+  readonly title: string
+  readonly icon: LucideIcon
+  readonly group: 'Work' | 'Rules' | 'Gateway'
+  /** The key after `g` that opens it. */
+  readonly key: string
+  /** In the tab bar of phones. */
+  readonly isTab?: boolean
+}
+
+/** Every screen of the page. To add one, see the README. */
+export const SCREENS: readonly Screen[] = [
+  {
+    path: '/',
+    load: async () => ({ Component: (await import('./overview/overview.tsx')).Overview }),
+    nav: { title: 'Overview', icon: House, group: 'Work', key: 'o', isTab: true },
+  },
+  {
+    path: '/approvals/:id?',
+    load: async () => ({ Component: (await import('./approvals/approvals.tsx')).Approvals }),
+    nav: { title: 'Approvals', icon: Inbox, group: 'Work', key: 'a', isTab: true },
+  },
+  {
+    path: '/governance/:name?',
+    load: async () => ({ Component: (await import('./governance/governance.tsx')).Governance }),
+    nav: { title: 'Governance', icon: FileCheck2, group: 'Rules', key: 'r' },
+  },
+  {
+    path: '/servers/:id?',
+    load: async () => ({ Component: (await import('./servers/servers.tsx')).Servers }),
+    nav: { title: 'Servers', icon: Server, group: 'Gateway', key: 'v' },
+  },
+]
+
+/** The address of a screen without its parameters. */
+export const addressOf = ({ path }: Screen): string => path.replace(/\/:.*$/, '') || '/'
