@@ -118,7 +118,10 @@ export const ROOMS = {
   ),
 
   // Types only: `web-types.grit` holds that.
-  'packages/web/src': ['*', `${GATEWAY}/serve/api/api.ts`],
+  'packages/web/src': [
+    ...['@base-ui/react/*', '@tanstack/*', 'hono/client', 'lucide-react', 'react', 'react-dom/client'],
+    ...['react-router', 'react-router/dom', 'uplot', `${GATEWAY}/serve/api/api.ts`],
+  ],
 
   ...gatewayRooms(),
   [`${GATEWAY}/sandbox/egress`]: [NODE, CORE],
