@@ -12,7 +12,7 @@ import { makePlace, type Place, REPOSITORY, type RunningGateway, runGateway } fr
 import { promise } from '../promises.ts'
 import { findViolations } from './find-violations.ts'
 import { Counts, History } from './history.ts'
-import { playRound, type World } from './play-round.ts'
+import { playRound, readLabels, type World } from './play-round.ts'
 import { RACE_CONFIG, RACE_TOOLS } from './race-home.ts'
 import { Random, readSeed } from './random.ts'
 
@@ -104,6 +104,7 @@ class Lane {
     await this.#kill(mustBeGateway || random.happens(0.3) ? 'gateway' : 'server')
     const aftermath = await playing
     await aftermath.recheck()
+    await readLabels(world)
     this.#readArrivals()
     this.counts.add(this.#history)
     return findViolations(this.#history)

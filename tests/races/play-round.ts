@@ -1,6 +1,6 @@
 import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises'
 import { Caller, type DirectCall } from './caller.ts'
-import type { Attempt, History, Outcome, Raise } from './history.ts'
+import type { Attempt, History, Outcome, Raise, SeenLabel } from './history.ts'
 import type { Random } from './random.ts'
 
 /** The gateway that is raced against, and what the schedule can do to it. */
@@ -58,8 +58,18 @@ export async function playRound(world: World, random: Random, round: string): Pr
 
 /** The sessions of a round that is over. */
 export interface Aftermath {
-  /** They read, send, and are asked for their labels once more: what was killed meanwhile must have forgotten nothing. */
+  /** They read and send once more: what was killed meanwhile must have forgotten nothing. */
   recheck(): Promise<void>
+}
+
+/** Asks for the labels of all sessions that anything was to raise. */
+export async function readLabels({ history, api }: World): Promise<void> {
+  const { sessions } = await api('GET', '/sessions')
+  const readAt = history.now()
+  const labels = new Map<string, SeenLabel['sensitivity']>()
+  for (const { user, session, sensitivity } of sessions) labels.set(`${user}/${session}`, sensitivity)
+  for (const session of new Set(history.raises.map((raise) => raise.session)))
+    history.labels.push({ session, sensitivity: labels.get(session), readAt })
 }
 
 /** What one session does: reads, sends, and becomes private at some moment. */
@@ -94,15 +104,10 @@ class SessionPlay {
   }
 
   async recheck(): Promise<void> {
-    const { history, api } = this.#play
     this.#caller.forget()
     await this.#read('menu', () => this.#caller.call('desk_menu'))
     for (const sink of ['sink_send', 'local_send']) await this.#send(sink)
     await this.#sendToPair()
-    const { user, session } = this.#caller.owner
-    const { sessions } = await api('GET', '/sessions')
-    const found = sessions.find((one: Record<string, unknown>) => one.user === user && one.session === session)
-    history.labels.push({ session: this.#caller.name, sensitivity: found?.sensitivity, readAt: history.now() })
   }
 
   async #pause(): Promise<void> {
@@ -177,9 +182,11 @@ class SessionPlay {
 
   async #send(tool: string, mark = this.#play.nextMark()): Promise<void> {
     const way = tool.endsWith('ask') ? 'ask' : 'send'
+    const answered = new AbortController()
     const sent = this.#attempt({ mark, way, to: 'sink' }, () => this.#caller.call(tool, { mark }))
-    if (way === 'ask') await Promise.race([sent, this.#answerQuestion(mark)])
+    if (way === 'ask') void this.#answerQuestion(mark, answered.signal)
     await sent
+    answered.abort()
   }
 
   async #sendToPair(): Promise<void> {
@@ -203,11 +210,11 @@ class SessionPlay {
   }
 
   /** A call that needs a person anyway: approved, refused, or left until it expires. */
-  async #answerQuestion(mark: string): Promise<void> {
+  async #answerQuestion(mark: string, answered: AbortSignal): Promise<void> {
     const { random, api } = this.#play
     const kind = random.next()
     if (kind < 0.03) return
-    for (let turns = 0; turns < 200; turns++) {
+    while (!answered.aborted) {
       const { approvals } = await api('GET', '/approvals').catch(() => ({ approvals: [] }))
       const found = approvals.find((one: { arguments?: { mark?: string } }) => one.arguments?.mark === mark)
       if (found) {
@@ -215,7 +222,7 @@ class SessionPlay {
         await this.#approve(found.id, mark, { isPrivate: false, answer: kind < 0.2 ? 'deny' : 'once' })
         return
       }
-      await delay(5)
+      await delay(20)
     }
   }
 
