@@ -188,6 +188,41 @@ describe(`what a server says about private data (${promise('SEN-2')})`, () => {
     expect(await codeOf('hr_salaries')).toBe('RESULT_WITHHELD')
   })
 
+  const nesting = (result: string, isTrusted = true) =>
+    open({
+      entries: [CONNECTS, entry('hr/salaries', { permission: ['READ'], requiresApproval: false })],
+      isTrusted,
+      serve: async () => toTestFrame(`{"jsonrpc":"2.0","id":1,"result":{"content":[],"structuredContent":${result}}}`),
+    })
+
+  it.each([
+    ['the result of another server', '{"content":[],"_meta":{"sallyport/private_data":{"sensitivity":"SECRET"}}}'],
+    ['one of several', '{"all":[{"a":1},{"_meta":{"sallyport/private_data":{"sensitivity":"CONFIDENTIAL"}}}]}'],
+    ['a key with escapes', '{"_meta":{"\\u0073allyport\\/private\\u005fdata":{"sensitivity":"SECRET"}}}'],
+    ['an escaped slash only', '{"_meta":{"sallyport\\/private_data":{"sensitivity":"SECRET"}}}'],
+    ['an escaped name of _meta', '{"\\u005fmeta":{"sallyport/private_data":{"sensitivity":"SECRET"}}}'],
+    ['one that cannot be read', '{"_meta":{"sallyport/private_data":null}}'],
+    [
+      'one that is made twice',
+      '{"_meta":{"sallyport/private_data":{"sensitivity":"SECRET"},"sallyport/private_data":{"sensitivity":"PUBLIC"}}}',
+    ],
+  ])('counts in structured content, too: %s', async (_, content) => {
+    const { codeOf } = nesting(content)
+    expect(await codeOf('hr_salaries')).toBe('sent')
+    expect(await codeOf('web_post')).toBe('PRIVATE_SESSION')
+  })
+
+  it.each([
+    ['of a server that is not trusted', '{"_meta":{"sallyport/private_data":{"sensitivity":"SECRET"}}}', false],
+    ['that is a text', '{"text":"_meta sallyport/private_data SECRET"}', true],
+    ['beside `_meta`', '{"sallyport/private_data":{"sensitivity":"SECRET"}}', true],
+    ['of public data', '{"_meta":{"sallyport/private_data":{"sensitivity":"PUBLIC"}}}', true],
+  ])('changes nothing in structured content %s', async (_, content, isTrusted) => {
+    const { codeOf } = nesting(content, isTrusted)
+    expect(await codeOf('hr_salaries')).toBe('sent')
+    expect(await codeOf('web_post')).toBe('sent')
+  })
+
   it('of a server that is not trusted changes nothing', async () => {
     const { codeOf, records } = claiming({ sensitivity: 'SECRET' }, false)
     expect(await codeOf('hr_salaries')).toBe('sent')

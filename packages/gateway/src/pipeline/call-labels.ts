@@ -1,20 +1,11 @@
 import {
   BUILT_IN_SERVER,
-  cutText,
   findPersonalData,
-  HIGHEST_SENSITIVITY,
-  higherSensitivity,
-  isJsonList,
-  isJsonObject,
   isPrivate,
-  isSensitivity,
-  type Json,
   type JsonObject,
   type NetworkMode,
   networkModeFor,
   redactJson,
-  type Sensitivity,
-  toPlainText,
 } from '@sallyport/core'
 import type { LabelSettings } from '../config/config.ts'
 import {
@@ -28,6 +19,7 @@ import {
 import { countNarrowValues } from '../isolation/isolation.ts'
 import { type Frame, parseFrame } from '../upstream/upstream.ts'
 import type { Answer, Call } from './call.ts'
+import { readClaims } from './private-data-claims.ts'
 import type { CallContext } from './steps/call-context.ts'
 import type { JudgedCall } from './steps/call-decider.ts'
 
@@ -96,25 +88,26 @@ export class CallLabels {
   after(context: CallContext, answer: Answer): Promise<void> | undefined {
     if (answer.kind !== 'frame') return undefined
     const { detect } = this.#options.labelSettings()
-    return this.#raiseFound(context, answer.claims, findInResult(context.call.offer.server, answer.frame, detect))
+    const { server } = context.call.offer
+    const claimed = this.#options.isTrusted(server) ? readClaims(server, answer) : NO_DATASETS
+    return this.#raiseFound(context, claimed, findInResult(server, answer.frame, detect))
   }
 
   /** The same for a question, which the server asks before it answers. */
   ofQuestion(context: CallContext, claims: JsonObject): Promise<void> | undefined {
-    return this.#raiseFound(context, claims, NO_DATASETS)
+    const { server } = context.call.offer
+    return this.#raiseFound(context, this.#options.isTrusted(server) ? readClaims(server, { claims }) : NO_DATASETS)
   }
 
   #raiseFound(
     { holder, call }: CallContext,
-    claims: JsonObject | undefined,
-    detected: readonly PrivateDataset[],
+    claimed: readonly PrivateDataset[],
+    detected: readonly PrivateDataset[] = NO_DATASETS,
   ): Promise<void> | undefined {
-    const { labels, isTrusted } = this.#options
+    const { labels } = this.#options
     if (labels === undefined) return undefined
-    const { server } = call.offer
-    const claimed = claims !== undefined && isTrusted(server) ? readClaimedDatasets(server, claims) : NO_DATASETS
     if (claimed.length + detected.length === 0) return labels.settle(holder)
-    const reason = claimed.length > 0 ? `${server} says so` : 'its result was searched'
+    const reason = claimed.length > 0 ? `${call.offer.server} says so` : 'its result was searched'
     return labels.raise(holder, { datasets: [...claimed, ...detected], reason, call: callFactsOf(call) })
   }
 
@@ -152,6 +145,8 @@ export class CallLabels {
   }
 }
 
+const NO_DATASETS: readonly PrivateDataset[] = []
+
 const callFactsOf = ({ id, traceId, offer }: Call) => ({
   call_id: id,
   trace_id: traceId,
@@ -170,34 +165,4 @@ function findInResult(server: string, frame: Frame, detect: LabelSettings['detec
   const personal = detect.includes('pii') ? findPersonalData(JSON.stringify(message)) : undefined
   if (personal !== undefined) found.push({ name: `${server}: ${personal}`, sensitivity: 'CONFIDENTIAL' })
   return found
-}
-
-/** The key in which a kit server names the private data of a session. */
-const PRIVATE_DATA = 'sallyport/private_data'
-
-const NO_DATASETS: readonly PrivateDataset[] = []
-const MAX_NAMED = 50
-const MAX_NAME_CHARS = 200
-
-/** Whatever cannot be read counts as the strictest, and the highest of several levels counts. */
-function readClaimedDatasets(server: string, claims: JsonObject): readonly PrivateDataset[] {
-  const claim = claims[PRIVATE_DATA]
-  if (claim === undefined) return NO_DATASETS
-  const { sensitivity, datasets = [] }: JsonObject = isJsonObject(claim) ? claim : {}
-  const given: readonly PrivateDataset[] = isJsonList(datasets)
-    ? datasets.map((each) => readDataset(server, each))
-    : [{ name: server, sensitivity: HIGHEST_SENSITIVITY }]
-  const highest = given.reduce<Sensitivity>(
-    (level, one) => higherSensitivity(level, one.sensitivity),
-    isSensitivity(sensitivity) ? sensitivity : HIGHEST_SENSITIVITY,
-  )
-  const named = given.slice(0, MAX_NAMED)
-  // The names are for people; the sensitivity is that of all of them.
-  return named.some((one) => one.sensitivity === highest) ? named : [...named, { name: server, sensitivity: highest }]
-}
-
-function readDataset(server: string, given: Json): PrivateDataset {
-  const { name, sensitivity }: JsonObject = isJsonObject(given) ? given : {}
-  const shown = typeof name === 'string' && name !== '' ? cutText(toPlainText(name), MAX_NAME_CHARS) : 'unnamed'
-  return { name: `${server}: ${shown}`, sensitivity: isSensitivity(sensitivity) ? sensitivity : HIGHEST_SENSITIVITY }
 }

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { promise } from '../../../../tests/promises.ts'
 import {
   CLAIMS,
   createSigningKey,
@@ -40,6 +41,29 @@ describe('the principal of a valid token', () => {
       principal: { user: 'ada', agent: 'any', profile: 'default', session: 'jwt:ada', role: 'agent' },
     })
   })
+
+  it.each([
+    ['of local tokens', 'local', 'local~'],
+    ['of the operator', 'operator', 'operator~'],
+    ['of a minted token', 'token:5f1c', 'token:5f1c~'],
+    ['after another one that was ended', 'work~2', 'work~2~'],
+    ['that such a one becomes', 'work~2~', 'work~2~~'],
+    ['that `local` becomes', 'local~', 'local~~'],
+    ['after that one', 'local~~2', 'local~~2~'],
+  ])(`is never in a session %s, whatever its issuer says (${promise('SEN-3')})`, async (_, session_id, session) => {
+    expect(await verifierFor().verify(await sign(key, { ...CLAIMS, session_id }))).toMatchObject({
+      principal: { session },
+    })
+  })
+
+  it.each(['work', 'Local', 'local~x', 'work~', '~2~x', 'jwt:ada'])(
+    'is in the session that its issuer names otherwise: %s',
+    async (session_id) => {
+      expect(await verifierFor().verify(await sign(key, { ...CLAIMS, session_id }))).toMatchObject({
+        principal: { session: session_id },
+      })
+    },
+  )
 
   it('is another user if another issuer created it', async () => {
     const other = 'https://other.example'

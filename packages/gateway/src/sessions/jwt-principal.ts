@@ -10,6 +10,7 @@ import {
 } from '@sallyport/kit/identity'
 import type { JwtSettings } from '../config/config.ts'
 import type { Credential } from './credential.ts'
+import { STANDING_SESSIONS } from './standing-token.ts'
 
 /** Verifies a bearer JWT by `auth.jwt` and returns its principal. */
 export interface PrincipalVerifier {
@@ -35,7 +36,16 @@ function toCredential({ claims, expiresAt }: VerifiedToken, { issuers }: JwtSett
   const { agent = 'any', profile = 'default' } = claims
   if (!isPrintableName(agent)) return refuseClaim('agent')
   if (!isPrintableName(profile)) return refuseClaim('profile')
-  const { userId: user, sessionId: session } = owner
-  const principal: Principal = Object.freeze({ user, agent, profile, session, role: 'agent' })
+  const { userId: user, sessionId } = owner
+  const principal: Principal = Object.freeze({ user, agent, profile, session: ownName(sessionId), role: 'agent' })
   return { principal, expiresAt }
 }
+
+/** Names that the gateway gives to sessions itself, and those that are made of them below. */
+const RESERVED = new RegExp(`^(?:${Object.values(STANDING_SESSIONS).join('|')})~*$|^token:|~\\d+~*$`)
+
+/**
+ * An issuer may choose any name. One of the gateway's own gets a "~", so that the session is not that of a local token,
+ * nor the one after a session that was ended (`x~2`). No two names become the same one.
+ */
+const ownName = (session: string): string => (RESERVED.test(session) ? `${session}~` : session)

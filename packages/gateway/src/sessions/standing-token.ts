@@ -14,11 +14,12 @@ export const STANDING_ROLES: readonly StandingRole[] = ['operator', 'agent']
 export const TOKEN_PREFIX = { operator: 'spo_', agent: 'spa_' } as const
 
 const TOKEN_PATTERN = { operator: /^spo_[\w-]{43}$/, agent: /^spa_[\w-]{43}$/ } as const
-const SESSION = { operator: 'operator', agent: 'local' } as const
+/** The sessions of callers with these tokens. */
+export const STANDING_SESSIONS = { operator: 'operator', agent: 'local' } as const
 
 /** The principal of a caller with a standing token, or of one that needs no token. */
 export function standingPrincipal(role: StandingRole): Principal {
-  return Object.freeze({ user: getOsUser(), agent: 'any', profile: 'default', session: SESSION[role], role })
+  return Object.freeze({ user: getOsUser(), agent: 'any', profile: 'default', session: STANDING_SESSIONS[role], role })
 }
 
 export function parseStandingToken(text: string, role: StandingRole): string | undefined {

@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { messageOf, SallyportError } from '@sallyport/core'
 import { addFile, codeOf, makeDurableFolder, syncFolder } from '../add-file.ts'
@@ -55,16 +55,26 @@ export class SessionKeys {
     return { find: () => this.#report(() => this.#find(owner)), obtain: () => this.#obtain(owner) }
   }
 
-  /** The sessions with a key, and when the newest key of each was created, in milliseconds since 1970. */
+  /** The sessions with a key, and when the newest key of each was last used for writing, about, in milliseconds since 1970. */
   list(): ReadonlyMap<string, number> {
-    const created = new Map<string, number>()
+    const used = new Map<string, number>()
     const folder = this.#findFolder()
-    if (folder === undefined) return created
-    for (const name of listKeys(folder)) {
-      const time = statSync(join(folder, name), { throwIfNoEntry: false })?.mtimeMs ?? 0
-      created.set(ownerOf(name), Math.max(time, created.get(ownerOf(name)) ?? 0))
-    }
-    return created
+    if (folder === undefined) return used
+    for (const name of listKeys(folder))
+      used.set(ownerOf(name), Math.max(lastUse(join(folder, name)), used.get(ownerOf(name)) ?? 0))
+    return used
+  }
+
+  /**
+   * Destroys the key if it was not used since then, in milliseconds since 1970. `obtain` says that it is used before
+   * anything is encrypted, so another process that is about to store its first result for long keeps it.
+   */
+  async destroyUnused(owner: string, since: number): Promise<boolean> {
+    const folder = this.#findFolder()
+    const names = folder === undefined ? [] : listKeys(folder).filter((name) => ownerOf(name) === owner)
+    if (names.some((name) => lastUse(join(folder ?? '', name)) > since)) return false
+    // This removes it at once, so that no other work of this process comes between.
+    return this.destroy(owner)
   }
 
   /** When it resolves, the key is gone from the disk, and nothing can read what was encrypted with it. */
@@ -95,7 +105,9 @@ export class SessionKeys {
   async #obtain(owner: string): Promise<Buffer> {
     try {
       this.#opened ??= await this.#open()
-      return this.#read(owner, this.#opened) ?? (await this.#create(owner, this.#opened))
+      const key = this.#read(owner, this.#opened)
+      if (key !== undefined && markUsed(pathOf(owner, this.#opened))) return key
+      return await this.#create(owner, this.#opened)
     } catch (error) {
       return this.#report(() => {
         throw error
@@ -185,6 +197,24 @@ const folderOf = (folder: string, id: string): string => join(folder, 'sessions'
 
 /** Another master key does not overwrite what it cannot read: it may be the wrong one. */
 const pathOf = (owner: string, { folder, master }: OpenedKeys): string => join(folder, `${owner}.${master.id}`)
+
+/** A key is marked as used no more often than this. */
+const MARK_INTERVAL_MS = 60_000
+
+const lastUse = (path: string): number => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0
+
+/** Returns false if another process has destroyed it meanwhile. */
+function markUsed(path: string): boolean {
+  const now = Date.now()
+  if (Math.abs(now - lastUse(path)) < MARK_INTERVAL_MS) return true
+  try {
+    utimesSync(path, now / 1_000, now / 1_000)
+    return true
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return false
+    throw error
+  }
+}
 
 const KEY_FILE = /^(.+)\.[0-9a-f]{16}$/
 

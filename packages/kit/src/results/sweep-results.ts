@@ -33,8 +33,8 @@ export async function sweepResults(options: SweepOptions): Promise<void> {
         await openResultStore({ workspace, limits: { age }, now }).tidy()
         if (await hasResults(workspace)) continue
       }
-      // A younger key may be about to encrypt the first result.
-      if (now() - (keys.get(owner) ?? now()) > age) await sessionKeys.destroy(owner)
+      // A key that was used a short time ago may be about to encrypt a result.
+      if (now() - (keys.get(owner) ?? now()) > age) await sessionKeys.destroyUnused(owner, now() - age)
     } catch {}
   }
 }
