@@ -50,7 +50,7 @@ export const SENSITIVITY_PROMISES = {
     state: 'built',
   },
   'SEN-23': {
-    text: 'Stored results are encrypted with a key of the session, which is outside of the state folder; the key is destroyed and what the session stored is removed when it is purged, or after its retention',
+    text: 'Stored results are encrypted with a key of the session, which is outside of the state folder; the key is destroyed and what the session stored is removed when it is purged, or after its retention; what its programs in sandboxes share is in memory, and removed when it ends',
     state: 'partial',
     missing:
       'files that the handlers of a server of the kit write into their workspace, which programs may open by their path; purging what a server of the kit has stored',
@@ -65,14 +65,14 @@ export const SENSITIVITY_PROMISES = {
     state: 'built',
   },
   'SEN-13': {
-    text: 'Inside, the system is read-only, /tmp is private, the workspace is at /workspace, further files are named, the environment is empty, no descriptor is inherited, and memory and processes are limited',
+    text: 'Inside, the system is read-only, /tmp is private, the folder of the session is at /workspace and ends with it, further files are named, the environment is empty, no descriptor is inherited, and memory and processes are limited',
     state: 'partial',
     missing: 'a limit on the processes of a sandbox that root started, and all limits where util-linux is missing',
   },
   'SEN-14': {
-    text: 'Stopping a sandbox resolves when nothing inside is alive; nothing survives the death of its parent',
+    text: 'Stopping a sandbox resolves when nothing inside is alive; nothing survives the death of its parent, and the next start removes what a crash of the machine left',
     state: 'partial',
-    missing: 'containers, and the sweep at the next start',
+    missing: 'containers',
   },
   'SEN-18': {
     text: 'run-sandboxed runs any program in a network mode, with its own streams, signals and exit code',

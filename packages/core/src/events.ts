@@ -199,6 +199,12 @@ export type SallyportEvent =
       readonly cut: number
       readonly took_us: number
     }
+  /** The gateway ended a process in a sandbox, since it used more than it may. */
+  | {
+      readonly type: 'SANDBOX_STOPPED'
+      readonly server: string
+      readonly reason: string
+    }
   /** A process in a sandbox wanted to reach a host, or a connection of it was ended. */
   | ({
       readonly type: 'EGRESS_DECIDED'

@@ -277,6 +277,7 @@ export function createAdminContext(gateway: Gateway, urls: () => readonly string
         ended: gateway.ended,
         sessionResults: gateway.sessionResults,
       },
+      endPrograms: (owner) => gateway.sandboxes.endSession(owner),
       record: (event) => governance.recordSynced(event),
     }),
     renewSession: (principal) => gateway.ended.renew(principal),

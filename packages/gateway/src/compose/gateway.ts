@@ -77,6 +77,7 @@ export class Gateway {
   readonly audit: AuditHealth
   readonly failures = new CredentialFailures({ report: (event) => this.#reportRefusedCredentials(event) })
   readonly builtIns: McpServer
+  readonly sandboxes: Sandboxes
   readonly telemetry: Telemetry
   readonly #parts: GatewayParts
   readonly #opened: OpenedParts
@@ -104,6 +105,7 @@ export class Gateway {
     this.ended = opened.sessionData.ended
     this.sessionResults = opened.sessionData.sessionResults
     this.builtIns = opened.builtIns
+    this.sandboxes = opened.sandboxes
     this.telemetry = opened.telemetry
     this.logins = createLogins()
     this.#catalogStore = new LastKnownCatalogs(parts.store.catalogs)
@@ -169,7 +171,7 @@ export class Gateway {
       environment: this.#parts.environment,
       watchdog: this.#opened.watchdog,
       callerKeys: this.#opened.callerKeys,
-      sandboxes: this.#opened.sandboxes,
+      sandboxes: this.sandboxes,
       runMark: this.#opened.marks.run,
       lastKnown: (server) => this.#catalogStore.lastKnown(server),
       now: () => Date.now(),
@@ -193,7 +195,7 @@ export class Gateway {
 
   /** Nothing is awaited: when the label has risen, every sandbox of the session is as narrow as it says. */
   #narrowSessions(): void {
-    this.#opened.sandboxes.narrow()
+    this.sandboxes.narrow()
     this.fleet.recheckSubscriptions()
   }
 
@@ -259,13 +261,13 @@ export class Gateway {
 
   /** Starts the servers in the background, so that the entry points can report first that they are open. */
   start(when: StartTime = 'now'): void {
-    for (const part of [this.governance, this.sessionResults]) part.start()
+    for (const part of [this.governance, this.sessionResults, this.#opened.sessionData.workspaces]) part.start()
     this.#starting = this.fleet.waitForStart(this.isReady ? when : 'now').then(() => this.#startServers())
   }
 
   async #startServers(): Promise<void> {
-    // Ends processes of an earlier gateway of this state that was killed together with its watchdog.
-    await sweepProcesses({ mark: this.#opened.marks.state })
+    // What an earlier gateway of this state left that was killed together with its watchdog, or with the machine.
+    await Promise.all([sweepProcesses({ mark: this.#opened.marks.state }), this.sandboxes.sweep()])
     if (this.#closing === undefined) this.fleet.applyConfig(this.#settings.servers, this.#inProcess)
   }
 
@@ -294,7 +296,7 @@ export class Gateway {
     this.store.retain(settings.audit.retention)
     const change = this.fleet.applyConfig(settings.servers, this.#inProcess)
     this.governance.reload()
-    this.#opened.sandboxes.narrow()
+    this.sandboxes.narrow()
     this.listings.invalidate()
     this.catalog.reconfigure(this.#serverOrder(), settings.gateway.naming)
     this.record({ type: 'CONFIG_RELOADED', ...change })
@@ -362,6 +364,7 @@ export class Gateway {
     await this.fleet.close()
     await this.governance.close()
     await this.sessionResults.close()
+    await this.#opened.sessionData.workspaces.close()
     this.failures.close()
     this.audit.close()
     this.record({ type: 'GATEWAY_STOPPED', reason })

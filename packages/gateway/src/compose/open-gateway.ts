@@ -1,10 +1,10 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { getSessionId, getUserId, type McpServer } from '@sallyport/kit'
 import { locateKeys, userHomeOf } from '../config/config.ts'
 import { makeFolder } from '../disk/disk.ts'
 import { compilePattern } from '../governance/governance.ts'
-import { createBubblewrapDriver, createProtection, Sandboxes } from '../sandbox/sandbox.ts'
+import { createBubblewrapDriver, createProtection, identifyState, listStorageFolders, Sandboxes } from '../sandbox/sandbox.ts'
 import { CallerKeys, CurrentAuthenticators, openLocalTokens } from '../sessions/sessions.ts'
 import { openGatewayTelemetry } from '../telemetry/telemetry.ts'
 import { createBuiltInServer, createMark, openWatchdog } from '../upstream/upstream.ts'
@@ -38,7 +38,7 @@ export async function openGateway(parts: GatewayParts): Promise<Gateway> {
       onRemoved: (owner, removed) => gateway.recordRemovedData(owner, removed),
     })
     const builtIns = createBuiltIns(parts, sessionData)
-    const sandboxes = createSandboxes(parts, () => gateway)
+    const sandboxes = createSandboxes(parts, sessionData, () => gateway)
     const gateway: Gateway = new Gateway(parts, {
       ...{ tokens, gatekeeper, callerKeys, watchdog, builtIns, sessionData, telemetry, marks, sandboxes },
     })
@@ -58,21 +58,29 @@ function createCallerKeys({ home, state, environment, onWarning }: GatewayParts)
 }
 
 /** bubblewrap is looked for and tried when the first server needs it. */
-function createSandboxes({ home, state, environment }: GatewayParts, gateway: () => Gateway): Sandboxes {
+function createSandboxes(
+  { home, state, environment }: GatewayParts,
+  { workspaces }: SessionData,
+  gateway: () => Gateway,
+): Sandboxes {
   const keys = locateKeys({ environment, cwd: process.cwd() })
+  const own = [home.path, state, keys, ...listStorageFolders({ state, environment })]
   return new Sandboxes({
     driver: createBubblewrapDriver({ environment }),
-    protection: createProtection({ userHome: userHomeOf(environment), own: [home.path, state, keys] }),
+    protection: createProtection({ userHome: userHomeOf(environment), own }),
     environment,
     cwd: process.cwd(),
     allow: () => gateway().settings.labels.allow,
+    limits: () => gateway().settings.sandbox.limits,
+    workspaces,
+    owner: identifyState(state),
     record: (event) => void gateway().store.log.append(event),
     onEvent: (event) => gateway().record(event),
   })
 }
 
 function createMarks(path: string): OpenedParts['marks'] {
-  const state = createMark(createHash('sha256').update(path).digest('hex').slice(0, 16))
+  const state = createMark(identifyState(path))
   return { state, run: `${state}.${createMark(randomBytes(8).toString('hex'))}` }
 }
 

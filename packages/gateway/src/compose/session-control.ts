@@ -10,13 +10,15 @@ export interface SessionControlOptions {
   readonly records: LabelRecords
   readonly ended: EndedSessions
   readonly sessionResults: Pick<SessionResults, 'removeData' | 'removalTime'>
+  /** Ends what runs for a session that has ended, and removes its workspace. */
+  readonly endPrograms: (owner: SessionName & { readonly user: string }) => Promise<void>
   /** Resolves when the event is on disk. */
   readonly record: (event: SallyportEvent) => Promise<void>
 }
 
 /** What an operator sees of sessions, and does with them. */
 export function createSessionControl(options: SessionControlOptions): SessionControl {
-  const { labels, records, ended, sessionResults, record } = options
+  const { labels, records, ended, sessionResults, endPrograms, record } = options
   const list = (): readonly SessionFacts[] =>
     mergeSessions(labels, records).map((one) => ({ ...one, ended: ended.hasEnded(one) }))
   return {
@@ -34,6 +36,7 @@ export function createSessionControl(options: SessionControlOptions): SessionCon
       await record({ type: 'SESSION_ENDED', user, session, sensitivity, purged: isPurged, ...by })
       const now = Date.now()
       const next = await ended.end(found, { ended: now, isPurged })
+      await endPrograms(found)
       if (!isPurged) return { ended: found, next, keptUntil: new Date(sessionResults.removalTime(now)) }
       const removed = await sessionResults.removeData(found)
       await record({ type: 'SESSION_DATA_REMOVED', user, session, ...removed, reason: 'purge' })

@@ -1,13 +1,15 @@
 import { SessionKeys } from '@sallyport/kit/keys'
 import { type Environment, locateKeys, type Settings } from '../config/config.ts'
 import { type RemovedData, SessionResults } from '../isolation/isolation.ts'
+import { SessionWorkspaces } from '../sandbox/sandbox.ts'
 import { EndedSessions } from '../sessions/sessions.ts'
 
-/** What sessions store, with which keys, and which sessions have ended. */
+/** What sessions store and share, with which keys, and which sessions have ended. */
 export interface SessionData {
   readonly ended: EndedSessions
   readonly sessionKeys: SessionKeys
   readonly sessionResults: SessionResults
+  readonly workspaces: SessionWorkspaces
 }
 
 export interface SessionDataOptions {
@@ -16,7 +18,7 @@ export interface SessionDataOptions {
   /** If known: the keys must not be inside. */
   readonly home?: string | undefined
   readonly environment: Environment
-  readonly settings: () => Pick<Settings, 'context'>
+  readonly settings: () => Pick<Settings, 'context' | 'sandbox'>
   readonly onRemoved?: (owner: { readonly user: string; readonly session: string }, removed: RemovedData) => void
   readonly onWarning: (text: string) => void
 }
@@ -31,5 +33,13 @@ export function openSessionData({ state, home, environment, settings, ...on }: S
     environment,
     onProblem: on.onWarning,
   })
-  return { ended, sessionKeys, sessionResults: new SessionResults({ state, settings, sessionKeys, ended, ...on }) }
+  const workspaces = new SessionWorkspaces({
+    ...{ state, environment, hasEnded: (owner) => ended.hasEnded(owner) },
+    settings: () => {
+      const { sandbox, context } = settings()
+      return { storage: sandbox.workspaces, maxBytes: sandbox.limits.workspace, age: context.retention.age }
+    },
+  })
+  const sessionResults = new SessionResults({ state, settings, sessionKeys, ended, ...on })
+  return { ended, sessionKeys, sessionResults, workspaces }
 }

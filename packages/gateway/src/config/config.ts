@@ -44,6 +44,7 @@ export type {
   JwtSettings,
   LabelSettings,
   ModelSettings,
+  ProcessLimits,
   ProfileSettings,
   Profiles,
   ProgramServerConfig,

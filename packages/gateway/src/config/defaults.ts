@@ -7,12 +7,14 @@ import type {
   GovernanceSettings,
   IsolationSettings,
   LabelSettings,
+  SandboxSettings,
   Settings,
   TelemetrySettings,
   Timeouts,
 } from './settings.ts'
 
 const MEGABYTE = 1024 ** 2
+const GIGABYTE = 1024 * MEGABYTE
 
 export const DEFAULT_TIMEOUTS: Timeouts = {
   startup: 30_000,
@@ -91,6 +93,11 @@ export const DEFAULT_CONTEXT: ContextSettings = {
 
 export const DEFAULT_LABELS: LabelSettings = { privateFrom: 'CONFIDENTIAL', untrusted: false, detect: [], allow: [] }
 
+export const DEFAULT_SANDBOX: SandboxSettings = {
+  workspaces: 'memory',
+  limits: { memory: 4 * GIGABYTE, processes: 1_024, temporaryFiles: GIGABYTE, workspace: 256 * MEGABYTE },
+}
+
 /** The settings of an empty config file. */
 export const DEFAULT_SETTINGS: Settings = {
   gateway: DEFAULT_GATEWAY,
@@ -102,6 +109,7 @@ export const DEFAULT_SETTINGS: Settings = {
   executor: { enabled: true },
   context: DEFAULT_CONTEXT,
   labels: DEFAULT_LABELS,
+  sandbox: DEFAULT_SANDBOX,
   profiles: new Map(),
   servers: [],
 }

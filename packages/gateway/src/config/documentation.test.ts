@@ -47,6 +47,7 @@ describe('docs/configuration.md', () => {
       context.unwrap().shape,
       labels.unwrap().shape,
       sandbox.unwrap().shape.proxied.unwrap().shape,
+      sandbox.unwrap().shape.limits.unwrap().shape,
       { isolation, agents, context, labels, sandbox },
       { defaults, escalation, ...governing },
       defaults.unwrap().shape.low.unwrap().shape,

@@ -181,13 +181,13 @@ x-shared: &env {A: "1"}
 governance: {enforce: true, approval_timeout: 300s}
 store: "sqlite:"
 telemetry: {prometheus: true}
-sandbox: {limits: {memory: 1GB}}
+sandbox: {forwards: [{listen: 1, to: "x:1"}]}
 mcp_servers:
   db: {command: npx, env: *env, isolatedTools: [q], sensitivity: confidential, trusted: true, image: "\${NOT_SET}"}
 `
     const { settings, warnings } = await loadConfig(yaml)
     expect(warnings.map(describeIssue)).toEqual([
-      'config.yaml: these settings are not enforced in this version yet: sandbox.limits, mcp_servers.db.image.',
+      'config.yaml: these settings are not enforced in this version yet: sandbox.forwards, mcp_servers.db.image.',
     ])
     expect(settings.servers[0]).toMatchObject({ env: { A: '1' }, sensitivity: { sensitivity: 'CONFIDENTIAL' } })
   })

@@ -80,6 +80,27 @@ export interface ServerSandbox {
   readonly network: 'brokered' | 'none'
   /** Files and folders that the server may see: `host`, `host:guest`, with `:rw` to write. */
   readonly mounts: readonly string[]
+  /** Other limits than those of all sandboxes. */
+  readonly limits?: Partial<ProcessLimits> | undefined
+}
+
+/** What one process of a server and everything that it starts may use. */
+export interface ProcessLimits {
+  /** In bytes. */
+  readonly memory: number
+  /** Processes and threads together. */
+  readonly processes: number
+  /** Of the private files in /tmp, in bytes. */
+  readonly temporaryFiles: number
+}
+
+export interface SandboxSettings {
+  /** Where the workspaces of sessions are. On disk they are not encrypted. */
+  readonly workspaces: 'memory' | 'disk'
+  readonly limits: ProcessLimits & {
+    /** Of the files of one session in /workspace, in bytes. */
+    readonly workspace: number
+  }
 }
 
 export interface StdioServerConfig extends ServerCommon, Program {
@@ -316,6 +337,7 @@ export interface Settings {
   readonly executor: ExecutorSettings
   readonly context: ContextSettings
   readonly labels: LabelSettings
+  readonly sandbox: SandboxSettings
   /** From profiles.json. */
   readonly profiles: Profiles
   /** In the order of the file. */

@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { lstatSync, mkdtempSync, rmSync } from 'node:fs'
+import { readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type EgressPolicy, type NetworkMode, SallyportError } from '@sallyport/core'
@@ -11,13 +12,17 @@ export interface OpenSandboxOptions<Spec> {
   readonly spec: Spec
   readonly policy: EgressPolicy
   readonly onDecision: (decision: EgressDecision) => void
+  /** Whose sandbox it is, for `sweepSandboxes`. */
+  readonly owner?: string | undefined
 }
+
+const PREFIX = 'sallyport-sandbox-'
 
 /** Creates the egress proxy of a sandbox and the command line that starts it. Rejects if sandboxes do not work here. */
 export async function openSandbox<Spec>(options: OpenSandboxOptions<Spec>): Promise<Sandbox> {
-  const { driver, spec, policy, onDecision } = options
+  const { driver, spec, policy, onDecision, owner = 'run' } = options
   await requireDriver(driver, policy.mode)
-  const folder = mkdtempSync(join(shortTemporaryFolder(), 'sallyport-sandbox-'))
+  const folder = mkdtempSync(join(shortTemporaryFolder(), `${PREFIX}${owner}-`))
   let egress: EgressProxy | undefined
   try {
     const egressSocket = join(folder, 'egress.sock')
@@ -37,6 +42,15 @@ async function requireDriver(driver: Pick<SandboxDriver, 'probe'>, mode: Network
   if (result.ok) return
   const message = `Programs cannot run in network mode ${mode} here: ${result.reason}.`
   throw new SallyportError('SANDBOX_UNAVAILABLE', message, { hint: result.fix })
+}
+
+/** Removes what the sandboxes of an owner have left, if the machine went down while they started. Nobody else may use that name. */
+export async function sweepSandboxes(owner: string): Promise<void> {
+  const parent = shortTemporaryFolder()
+  const names = await readdir(parent).catch(() => [])
+  const own = names.filter((name) => name.startsWith(`${PREFIX}${owner}-`)).map((name) => join(parent, name))
+  const isOurs = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false })?.uid === process.getuid?.()
+  for (const path of own.filter(isOurs)) await rm(path, { recursive: true, force: true }).catch(() => undefined)
 }
 
 /** The path of a socket has at most 107 bytes. */

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { SandboxDriver } from './drivers/driver.ts'
 import { createProtection } from './files/protected-folders.ts'
 import { Sandboxes } from './sandboxes.ts'
+import { SessionWorkspaces } from './workspaces/session-workspaces.ts'
 
 const [before, folder] = [process.env.TMPDIR, { path: '' }]
 beforeEach(async () => {
@@ -33,6 +34,12 @@ const sandboxesOf = (record: () => void) =>
   new Sandboxes({
     ...{ driver, environment: { PATH: '/usr/bin:/bin' }, cwd: '/', allow: () => [], record, onEvent: () => {} },
     protection: createProtection({ userHome: '/home/somebody', own: [] }),
+    limits: () => ({ memory: 1, processes: 1, temporaryFiles: 1 }),
+    workspaces: new SessionWorkspaces({
+      ...{ state: '/nowhere', environment: {}, hasEnded: () => false },
+      settings: () => ({ storage: 'memory', maxBytes: 1, age: 1 }),
+    }),
+    owner: 'test',
   })
 
 const SERVER = {

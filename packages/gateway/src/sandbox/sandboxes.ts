@@ -1,22 +1,25 @@
-import type { ChildProcess } from 'node:child_process'
 import {
   type EgressPolicy,
   type HostRule,
-  isWiderMode,
   messageOf,
   type NetworkMode,
+  type Principal,
+  SallyportError,
   type SallyportEvent,
+  toOwnerKey,
 } from '@sallyport/core'
-import type { CallEgress } from './call-egress.ts'
+import type { ProcessLimits } from '../config/config.ts'
 import { WORKSPACE } from './drivers/bubblewrap-arguments.ts'
-import { DEFAULT_LIMITS, type PreparedSandbox, type SandboxDriver, type SandboxedProgram } from './drivers/driver.ts'
+import type { Mount, SandboxDriver, SandboxSpec } from './drivers/driver.ts'
 import type { EgressDecision } from './egress/egress.ts'
 import { EgressRecords } from './egress-records.ts'
 import { parseMount } from './files/parse-mount.ts'
 import { planProgram } from './files/plan-program.ts'
 import type { ProtectedFolders } from './files/protected-folders.ts'
-import { openSandbox, type Sandbox } from './open-sandbox.ts'
+import { openSandbox, sweepSandboxes } from './open-sandbox.ts'
 import { buildSandboxEnvironment } from './sandbox-environment.ts'
+import { type Narrowing, type SandboxedServer, ServerSandbox } from './server-sandbox.ts'
+import type { SessionWorkspaces, UsedWorkspace } from './workspaces/session-workspaces.ts'
 
 export interface SandboxesOptions {
   readonly driver: SandboxDriver
@@ -25,25 +28,14 @@ export interface SandboxesOptions {
   readonly cwd: string
   /** The hosts that private data may reach. */
   readonly allow: () => readonly HostRule[]
+  readonly limits: () => ProcessLimits
+  readonly workspaces: Pick<SessionWorkspaces, 'use' | 'remove' | 'isEnded'>
+  /** Whose sandboxes these are: no other gateway has the same name. */
+  readonly owner: string
   /** Throws if the event cannot be recorded: then the connection or the process that it is about is not started. */
   readonly record: (event: SallyportEvent) => void
   /** Never throws. */
   readonly onEvent: (event: SallyportEvent) => void
-}
-
-/** A server process that is about to be started in a sandbox. */
-export interface SandboxedServer {
-  readonly server: string
-  readonly command: readonly [string, ...string[]]
-  /** `undefined`: that of the gateway. */
-  readonly cwd: string | undefined
-  readonly env: Readonly<Record<string, string>>
-  readonly mounts: readonly string[]
-  /** What the session that the process serves allows, at this moment. It only becomes narrower. */
-  readonly networkMode: () => NetworkMode
-  /** The calls in flight in the process, at this moment. */
-  readonly calls: () => Iterable<CallEgress>
-  readonly onNote: (text: string) => void
 }
 
 /** The sandboxes of all server processes. What each of them can reach follows the label of its session. */
@@ -55,35 +47,93 @@ export class Sandboxes {
     this.#options = options
   }
 
+  /** Removes what a crash of the machine has left. */
+  sweep(): Promise<void> {
+    return sweepSandboxes(this.#options.owner)
+  }
+
   /** Rejects if programs cannot be isolated here, or this one cannot be started in a sandbox. */
   async open(server: SandboxedServer): Promise<ServerSandbox> {
-    const { driver, protection, environment, record } = this.#options
-    const { command, cwd = this.#options.cwd } = server
+    const { protection } = this.#options
+    const { cwd = this.#options.cwd } = server
     const mounts = server.mounts.map((written) => parseMount(written, { cwd, protection }))
-    const request = { command, cwd, environment: { ...environment, ...server.env }, mounts, protection }
-    const { notes, ...plan } = planProgram(request)
-    for (const note of notes) server.onNote(note)
-    if (server.cwd !== undefined && plan.cwd === WORKSPACE)
-      server.onNote(`It starts in ${WORKSPACE}, since it cannot see its cwd ${cwd}: add that to mounts.`)
+    let opened: ServerSandbox | undefined
+    const workspace = this.#useWorkspace(server, mounts, (reason) => opened?.stop(reason))
+    try {
+      opened = await this.#openWith(server, { workspace, mounts: [...mounts, ...toMounts(workspace)] })
+      return opened
+    } catch (error) {
+      workspace?.release()
+      throw error
+    }
+  }
+
+  async #openWith(server: SandboxedServer, { workspace, mounts }: Files): Promise<ServerSandbox> {
+    const { driver, environment, record, owner } = this.#options
     const mode = server.networkMode()
     const records = new EgressRecords({ server: server.server, record })
     const sandbox = await openSandbox({
-      driver,
-      spec: { ...plan, env: buildSandboxEnvironment(environment, server.env), limits: DEFAULT_LIMITS },
-      policy: this.#policyFor(mode),
+      ...{ driver, owner, spec: this.#planSpec(server, mounts), policy: this.#policyFor(mode) },
       onDecision: (decision) => this.#decided(decision, server, records),
     })
     try {
+      this.#requireSession(server, workspace)
       record({ type: 'SANDBOX_STARTED', server: server.server, driver: driver.name, mode })
     } catch (error) {
       await sandbox.close()
       throw error
     }
-    const opened = new ServerSandbox({ sandbox, server, mode, onClose: () => this.#close(opened, records) })
+    const onClose = (): void => {
+      this.#open.delete(opened)
+      records.flush()
+      workspace?.release()
+    }
+    const opened = new ServerSandbox({ sandbox, server, mode, onClose })
     this.#open.add(opened)
     // The label may have risen meanwhile.
     this.#applyTo(opened)
     return opened
+  }
+
+  #planSpec(server: SandboxedServer, mounts: readonly Mount[]): SandboxSpec {
+    const { protection, environment, limits } = this.#options
+    const { command, cwd = this.#options.cwd } = server
+    const request = { command, cwd, environment: { ...environment, ...server.env }, mounts, protection }
+    const { notes, ...plan } = planProgram(request)
+    for (const note of notes) server.onNote(note)
+    if (server.cwd !== undefined && plan.cwd === WORKSPACE)
+      server.onNote(`It starts in ${WORKSPACE}, since it cannot see its cwd ${cwd}: add that to mounts.`)
+    const env = buildSandboxEnvironment(environment, server.env)
+    return { ...plan, env, limits: { ...limits(), ...server.limits } }
+  }
+
+  /** The folder of the session, unless the entry mounts another one there. */
+  #useWorkspace(
+    { server, session, onNote }: SandboxedServer,
+    mounts: readonly Mount[],
+    stop: (reason: string) => void,
+  ): UsedWorkspace | undefined {
+    if (session === undefined || mounts.some(({ guest }) => guest === WORKSPACE)) return undefined
+    const used = this.#options.workspaces.use(session, (reason) => {
+      this.#options.onEvent({ type: 'SANDBOX_STOPPED', server, reason })
+      stop(reason)
+    })
+    if ('path' in used) return used
+    onNote(`${WORKSPACE} is private to this process, and empty: ${used.problem}.`)
+    return undefined
+  }
+
+  /** The session may have ended while its sandbox was prepared. */
+  #requireSession({ server, session }: SandboxedServer, workspace: UsedWorkspace | undefined): void {
+    if (session !== undefined && workspace !== undefined && this.#options.workspaces.isEnded(session))
+      throw new SallyportError('UPSTREAM_UNAVAILABLE', `Server ${server} was not started: its session has ended.`)
+  }
+
+  /** Ends the processes of a session, and removes its workspace. */
+  async endSession(owner: Pick<Principal, 'user' | 'session'>): Promise<void> {
+    const session = toOwnerKey(owner)
+    for (const opened of this.#open) if (opened.server.session === session) opened.stop('was stopped: its session has ended')
+    await this.#options.workspaces.remove(session)
   }
 
   /** Call this when the label of a session has risen. When it returns, nothing leaves that the new label forbids. */
@@ -113,68 +163,15 @@ export class Sandboxes {
     }
   }
 
-  #close(opened: ServerSandbox, records: EgressRecords): void {
-    this.#open.delete(opened)
-    records.flush()
-  }
-
   #policyFor(mode: NetworkMode): EgressPolicy {
     return { mode, allow: this.#options.allow() }
   }
 }
 
-interface ServerSandboxState {
-  readonly sandbox: Sandbox
-  readonly server: SandboxedServer
-  readonly mode: NetworkMode
-  readonly onClose: () => void
+interface Files {
+  readonly workspace: UsedWorkspace | undefined
+  readonly mounts: readonly Mount[]
 }
 
-/** How a sandbox became narrower. */
-interface Narrowing {
-  readonly from: NetworkMode
-  readonly to: NetworkMode
-  /** Connections that were ended by it. */
-  readonly cut: number
-  readonly took_us: number
-}
-
-/** The sandbox of one process of a server. */
-export class ServerSandbox {
-  readonly #state: ServerSandboxState
-  #mode: NetworkMode
-
-  constructor(state: ServerSandboxState) {
-    this.#state = state
-    this.#mode = state.mode
-  }
-
-  get server(): SandboxedServer {
-    return this.#state.server
-  }
-
-  get launch(): Pick<PreparedSandbox, 'command' | 'args' | 'env' | 'descriptors'> {
-    return this.#state.sandbox.launch
-  }
-
-  admit(child: ChildProcess): Promise<SandboxedProgram> {
-    return this.#state.sandbox.admit(child)
-  }
-
-  /** Applies what the session allows now. Returns what changed. */
-  apply(policyFor: (mode: NetworkMode) => EgressPolicy): Narrowing | undefined {
-    const from = this.#mode
-    const wanted = this.#state.server.networkMode()
-    const to = isWiderMode(wanted, from) ? from : wanted
-    const startedAt = performance.now()
-    const { cut } = this.#state.sandbox.setPolicy(policyFor(to))
-    this.#mode = to
-    return to === from ? undefined : { from, to, cut, took_us: Math.round((performance.now() - startedAt) * 1_000) }
-  }
-
-  /** The process must have ended before. */
-  async close(): Promise<void> {
-    this.#state.onClose()
-    await this.#state.sandbox.close()
-  }
-}
+const toMounts = (workspace: UsedWorkspace | undefined): readonly Mount[] =>
+  workspace === undefined ? [] : [{ host: workspace.path, guest: WORKSPACE, access: 'write' }]

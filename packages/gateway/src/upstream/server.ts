@@ -26,6 +26,8 @@ export interface NewConnectionOptions {
   readonly identity: ConnectionIdentity
   /** Of the session that the connection is for; `undefined` if it is for no session. */
   readonly networkMode?: ClientCall['networkMode']
+  /** Whose files a process in a sandbox shares; `undefined`: nobody's. */
+  readonly workspaceOf?: string | undefined
   /** The calls in flight on the connection, for its sandbox. */
   readonly calls?: (() => Iterable<CallEgress>) | undefined
   readonly onQuestion: (scope: QuestionScope) => void
@@ -304,7 +306,7 @@ export class Server implements Upstream {
     }
   }
 
-  #findOrConnect(slot: ConnectionSlot, { session, networkMode }: ClientCall): DedicatedConnection {
+  #findOrConnect(slot: ConnectionSlot, { session, networkMode, endsSession }: ClientCall): DedicatedConnection {
     const { name, identity, conversation, era } = slot
     const { connect } = this.#options
     const existing = this.#dedicated.get(name)
@@ -317,6 +319,8 @@ export class Server implements Upstream {
         identity,
         // A session whose label nobody knows reaches nothing.
         networkMode: networkMode ?? (() => 'NONE'),
+        // A sub-agent reads data that its parent must not see, so it shares no files with anybody.
+        workspaceOf: endsSession ? undefined : session,
         calls: () => watched,
         onQuestion: (scope) => this.#onQuestion(scope),
         onRefusedEra: era && (() => this.#onRefusedEra(name, dedicated)),

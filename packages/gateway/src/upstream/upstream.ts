@@ -95,14 +95,14 @@ export function openUpstream(config: ServerConfig, listener: UpstreamListener, c
     clientInfo: context.clientInfo,
     asks: context.lastKnown(config.id)?.asks,
     era: context.lastKnown(config.id)?.era,
-    connect: ({ config: one, networkMode, calls, ...own }) =>
+    connect: ({ config: one, networkMode, workspaceOf, calls, ...own }) =>
       openConnection(
         {
           ...own,
           dropped,
           ...(one.kind === 'docker-gateway'
             ? prepareDockerParts(one, context)
-            : preparePlainParts(one, { ...context, networkMode, calls })),
+            : preparePlainParts(one, { ...context, networkMode, workspaceOf, calls })),
         },
         context,
       ),
@@ -113,7 +113,7 @@ type PlainConfig = Exclude<ServerConfig, DockerGatewayConfig>
 type ConnectionParts = Pick<OpenConnectionOptions, 'config' | 'messages' | 'createTransport' | 'startTimeoutMs'>
 
 /** What one connection needs to know besides. */
-type ConnectionContext = UpstreamContext & Pick<NewConnectionOptions, 'networkMode' | 'calls'>
+type ConnectionContext = UpstreamContext & Pick<NewConnectionOptions, 'networkMode' | 'workspaceOf' | 'calls'>
 
 function preparePlainParts(config: PlainConfig, context: ConnectionContext): ConnectionParts {
   const filter = getFilter(config)
@@ -196,8 +196,8 @@ type OpenSandbox = NonNullable<StdioTransportOptions['openSandbox']>
 
 function createSandboxOpener(
   { id, command, args, cwd }: StdioServerConfig,
-  { network, mounts }: ServerSandbox,
-  { sandboxes, networkMode, calls = () => [], stderr }: ConnectionContext & { readonly stderr: StderrTail },
+  { network, mounts, limits }: ServerSandbox,
+  { sandboxes, networkMode, workspaceOf, calls = () => [], stderr }: ConnectionContext & { readonly stderr: StderrTail },
 ): OpenSandbox {
   return async (env) => {
     if (sandboxes === undefined)
@@ -205,7 +205,7 @@ function createSandboxOpener(
     return sandboxes.open({
       server: id,
       command: [command, ...args],
-      ...{ cwd, env, mounts },
+      ...{ cwd, env, mounts, limits, session: workspaceOf },
       // A process that serves no session lists what there is to everybody.
       networkMode: network === 'none' ? () => 'NONE' : (networkMode ?? (() => 'FULL')),
       calls,

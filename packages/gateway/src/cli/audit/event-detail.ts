@@ -34,6 +34,7 @@ const DETAILS: Details = {
   SANDBOX_STARTED: ({ driver, mode }) => `${driver}, network mode ${mode}`,
   SANDBOX_NARROWED: ({ from, to, cut, took_us }) =>
     `${from} → ${to} in ${took_us} µs, ${counted(cut, 'connection', 'connections')} ended`,
+  SANDBOX_STOPPED: reasonOf,
   EGRESS_DECIDED: formatConnection,
   TOOLS_DISCOVERED: ({ added, removed, changed }) => listsText({ added, removed, changed }),
   CONFIG_RELOADED: ({ added, removed, restarted }) => listsText({ added, removed, restarted }),

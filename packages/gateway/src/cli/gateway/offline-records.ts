@@ -1,4 +1,4 @@
-import { quoteText, SallyportError, type SallyportEvent } from '@sallyport/core'
+import { quoteText, SallyportError, type SallyportEvent, toOwnerKey } from '@sallyport/core'
 import { createSessionControl } from '../../compose/session-control.ts'
 import { openSessionData } from '../../compose/session-data.ts'
 import { DEFAULT_SETTINGS, prepareState } from '../../config/config.ts'
@@ -79,7 +79,8 @@ function createClient({ state, environment, store, tokens, mode, onWarning }: Pa
     await store.log.sync()
   }
   const labels = new SessionLabels({ records: store.labels, record, onWarning })
-  const { ended, sessionResults } = openSessionData({ state, environment, settings: () => DEFAULT_SETTINGS, onWarning })
+  const settings = () => DEFAULT_SETTINGS
+  const { ended, sessionResults, workspaces } = openSessionData({ state, environment, settings, onWarning })
   const context: Pick<ApiContext, OfflineParts> = {
     version: VERSION,
     settings: DEFAULT_SETTINGS,
@@ -89,7 +90,10 @@ function createClient({ state, environment, store, tokens, mode, onWarning }: Pa
     approving: NO_APPROVALS,
     ids: createIds(),
     record: (event) => store.log.append(event),
-    control: createSessionControl({ labels, records: store.labels, ended, sessionResults, record }),
+    control: createSessionControl({
+      ...{ labels, records: store.labels, ended, sessionResults, record },
+      endPrograms: (owner) => workspaces.remove(toOwnerKey(owner)),
+    }),
   }
   return new GatewayClient(createLocalTransport(createApi(context as ApiContext), standingPrincipal('operator')))
 }

@@ -9,12 +9,11 @@ import {
   parseHostRule,
   SallyportError,
 } from '@sallyport/core'
-import { locateHome, locateKeys, locateState, userHomeOf } from '../../config/config.ts'
+import { DEFAULT_SETTINGS, locateHome, locateKeys, locateState, userHomeOf } from '../../config/config.ts'
 import {
   buildSandboxEnvironment,
   createBubblewrapDriver,
   createProtection,
-  DEFAULT_LIMITS,
   type EgressDecision,
   openSandbox,
   parseMount,
@@ -50,7 +49,7 @@ export async function runSandboxed(context: CliContext, flags: Flags, words: rea
   const refusals = new Map<string, EgressDecision>()
   const sandbox = await openSandbox({
     driver: createBubblewrapDriver({ environment }),
-    spec: { ...plan, env, limits: DEFAULT_LIMITS },
+    spec: { ...plan, env, limits: DEFAULT_SETTINGS.sandbox.limits },
     policy,
     onDecision: (decision) => {
       if (!decision.ok) refusals.set(formatHostAndPort(decision), decision)

@@ -3,7 +3,8 @@
 import { toSnakeCase } from '@sallyport/core'
 import { governanceSchema } from '../sections/governance-schema.ts'
 import { agentsSchema, contextSchema, isolationSchema } from '../sections/isolation-schema.ts'
-import { labelsSchema, sandboxSchema } from '../sections/labels-section.ts'
+import { labelsSchema } from '../sections/labels-section.ts'
+import { sandboxSchema } from '../sections/sandbox-section.ts'
 import { dockerGatewaySchema } from '../servers/docker-gateway-schema.ts'
 import {
   COMMON_KEYS,

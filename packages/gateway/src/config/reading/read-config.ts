@@ -13,7 +13,8 @@ import { type IncludedFile, resolveIncludedPath } from '../home/included-file.ts
 import { readGovernance } from '../sections/governance-section.ts'
 import { readContext, readExecutor, readIsolation } from '../sections/isolation-section.ts'
 import { readJwt } from '../sections/jwt-section.ts'
-import { NOT_ENFORCED_SANDBOX_KEYS, readLabels } from '../sections/labels-section.ts'
+import { readLabels } from '../sections/labels-section.ts'
+import { NOT_ENFORCED_SANDBOX_KEYS, readSandboxSettings } from '../sections/sandbox-section.ts'
 import { createDefaultDockerServer, DOCKER_ID } from '../servers/docker-gateway-entry.ts'
 import type { DockerVariables } from '../servers/docker-variables.ts'
 import { type IncludedServers, readIncludedServers } from '../servers/included-servers.ts'
@@ -101,6 +102,7 @@ function readSections(root: LocatedNode, servers: readonly ServerConfig[], { fil
     executor: readExecutor(sections?.agents ?? {}, nodeAt('agents'), log),
     context: readContext(sections?.context ?? {}, nodeAt('context'), log),
     labels: readLabels({ labels: sections?.labels ?? {}, sandbox: sections?.sandbox ?? {} }, nodeAt, log),
+    sandbox: readSandboxSettings(sections?.sandbox ?? {}),
     telemetry: readTelemetry(sections?.telemetry ?? {}, nodeAt('telemetry'), log),
   }
 }

@@ -95,6 +95,7 @@ function readIncludedEntry(
 /** What takes away from the sandbox that config.yaml asks for. */
 const findWidening = ({ sandbox }: StdioServerConfig): string | undefined => {
   if (sandbox === undefined) return 'allow_unsandboxed'
+  if (sandbox.limits !== undefined) return 'limits'
   return sandbox.mounts.length > 0 ? 'mounts' : undefined
 }
 

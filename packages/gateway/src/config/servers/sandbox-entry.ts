@@ -4,7 +4,7 @@ import type { ServerSandbox } from '../settings.ts'
 import type { CommonEntry } from './server-keys.ts'
 
 /** Keys that have a meaning in a sandbox only. */
-const SANDBOX_ONLY = ['network', 'mounts'] as const
+const SANDBOX_ONLY = ['network', 'mounts', 'limits'] as const
 
 /** How a program of the entry is isolated; `undefined` if it runs like any other program of this user. */
 export function readSandbox(source: EntrySource<ServerEntry>): ServerSandbox | undefined {
@@ -15,7 +15,12 @@ export function readSandbox(source: EntrySource<ServerEntry>): ServerSandbox | u
       node.children.get('sandbox') ?? node,
       'expected "allow_unsandboxed: true" beside it, since sandbox.default asks for a sandbox.',
     )
-  if (wanted !== 'none') return { network: entry.network ?? 'brokered', mounts: readMounts(source) }
+  if (wanted !== 'none')
+    return {
+      network: entry.network ?? 'brokered',
+      mounts: readMounts(source),
+      ...(entry.limits !== undefined && { limits: entry.limits }),
+    }
   for (const key of SANDBOX_ONLY)
     if (entry[key] !== undefined)
       log.error(

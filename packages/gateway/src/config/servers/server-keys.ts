@@ -14,6 +14,7 @@ import {
   stringList,
   unchecked,
 } from '../reading/value-schemas.ts'
+import { processLimitsSchema } from '../sections/sandbox-section.ts'
 
 /** Keys of a server that ask for a protection which this version does not provide. */
 export const NOT_ENFORCED_SERVER_KEYS = ['clientApproval', 'detect', 'image'] as const
@@ -33,6 +34,7 @@ export const RESTRICTING_SERVER_KEYS = [
   'includeTools',
   'isolated',
   'isolatedTools',
+  'limits',
   'mounts',
   'network',
   'sandbox',
@@ -102,6 +104,7 @@ export const COMMON_KEYS = {
   sensitivePaths: optional(stringList('a list of path patterns, such as ["/srv/hr/**"]')),
   identity: optional(oneOf(['forward'])),
   allowUnsandboxed: optional(flag()),
+  limits: optional(processLimitsSchema),
   mounts: optional(stringList('a list of files and folders, such as ["/srv/data", "/srv/work:rw"]')),
   network: optional(oneOf(['brokered', 'none'])),
   sandbox: optional(oneOf(['auto', 'bubblewrap', 'none'])),

@@ -5,12 +5,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { quoteForShell, SallyportError } from '@sallyport/core'
+import type { ProcessLimits } from '../../config/config.ts'
 import { findInPath } from '../files/find-in-path.ts'
 import { type Admission, admitProgram } from './admit.ts'
 import { type Bridge, chooseBridge, NODE_PROXY } from './bridge.ts'
 import { buildArguments, HOME, type SandboxUser } from './bubblewrap-arguments.ts'
 import { explainProbe, NOT_INSTALLED, NOT_LINUX } from './bubblewrap-problems.ts'
-import type { PreparedSandbox, ProbeResult, SandboxDriver, SandboxLimits, SandboxParts, SandboxSpec } from './driver.ts'
+import type { PreparedSandbox, ProbeResult, SandboxDriver, SandboxParts, SandboxSpec } from './driver.ts'
 import { coverInherited } from './inherited-descriptors.ts'
 
 /** The descriptors of a sandbox besides stdin, stdout and stderr. */
@@ -104,7 +105,7 @@ function launchScript({ command }: Bridge, limits: readonly string[]): string {
 }
 
 /** Limits by the kernel's own means; there are none if util-linux is not installed. */
-function limitCommand({ processes, memory }: SandboxLimits, path: string | undefined): readonly string[] {
+function limitCommand({ processes, memory }: ProcessLimits, path: string | undefined): readonly string[] {
   const prlimit = findInPath('prlimit', path)
   if (prlimit === undefined || !prlimit.startsWith('/usr/')) return []
   const limit = (name: string, value: number): string => `--${name}=${value}:${value}`

@@ -1,4 +1,5 @@
 import type { ChildProcess, StdioOptions } from 'node:child_process'
+import type { ProcessLimits } from '../../config/config.ts'
 
 /** A file or folder of this machine, and where it is in the sandbox. */
 export interface Mount {
@@ -8,25 +9,12 @@ export interface Mount {
   readonly access: 'read' | 'write'
 }
 
-export interface SandboxLimits {
-  /** Processes and threads together. */
-  readonly processes: number
-  /** Of the data of one process, in bytes. */
-  readonly memory: number
-  /** Of the files in /tmp, which are in memory, in bytes. */
-  readonly temporaryFiles: number
-}
-
-const GIGABYTE = 1024 ** 3
-
-export const DEFAULT_LIMITS: SandboxLimits = { processes: 1_024, memory: 4 * GIGABYTE, temporaryFiles: GIGABYTE }
-
 interface CommonSpec {
   readonly env: Readonly<Record<string, string>>
   readonly mounts: readonly Mount[]
   /** Folders inside mounts whose content must not be seen. */
   readonly hidden: readonly string[]
-  readonly limits: SandboxLimits
+  readonly limits: ProcessLimits
 }
 
 /** What runs in a sandbox, and what it can see: a program of this machine. */

@@ -22,6 +22,7 @@ const KNOWN_TYPES: Readonly<Record<EventType, true>> = {
   COUNTERPART_DRIFTED: true,
   SANDBOX_STARTED: true,
   SANDBOX_NARROWED: true,
+  SANDBOX_STOPPED: true,
   EGRESS_DECIDED: true,
   TOOLS_DISCOVERED: true,
   CONFIG_RELOADED: true,

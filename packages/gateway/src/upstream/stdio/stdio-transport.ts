@@ -52,6 +52,7 @@ export class StdioTransport implements Transport {
   /** Why we gave it up, if it did not exit first. */
   #giveUpReason: string | undefined
   #outbox: Outbox | undefined
+  #sandbox: ServerSandbox | undefined
   #startingSandbox: ProcessGroup | undefined
   #closingSandbox: Promise<void> | undefined
   #closed = false
@@ -133,6 +134,7 @@ export class StdioTransport implements Transport {
   /** The program gets nothing before the sandbox has been checked from outside. */
   async #startInside(sandbox: ServerSandbox): Promise<ProcessGroup> {
     const { config, mark, watchdog, gracePeriods } = this.#options
+    this.#sandbox = sandbox
     let program: SandboxedProgram | undefined
     let output: StderrTail | undefined
     try {
@@ -177,7 +179,7 @@ export class StdioTransport implements Transport {
     })
     void group.closed.then((exit) => {
       stderr.end()
-      const what = this.#giveUpReason ?? describeExit(exit)
+      const what = this.#sandbox?.stopReason ?? this.#giveUpReason ?? describeExit(exit)
       this.#activeEvents()?.onClose(describeLoss({ what, stderr: own, explain }))
     })
     return own

@@ -1,0 +1,99 @@
+import type { ChildProcess } from 'node:child_process'
+import { type EgressPolicy, isWiderMode, type NetworkMode, SallyportError } from '@sallyport/core'
+import type { ProcessLimits } from '../config/config.ts'
+import type { CallEgress } from './call-egress.ts'
+import type { PreparedSandbox, SandboxedProgram } from './drivers/driver.ts'
+import type { Sandbox } from './open-sandbox.ts'
+
+/** A server process that is about to be started in a sandbox. */
+export interface SandboxedServer {
+  readonly server: string
+  readonly command: readonly [string, ...string[]]
+  /** `undefined`: that of the gateway. */
+  readonly cwd: string | undefined
+  readonly env: Readonly<Record<string, string>>
+  readonly mounts: readonly string[]
+  readonly limits?: Partial<ProcessLimits> | undefined
+  /** Whose workspace it sees; `undefined`: one of its own, as long as it runs. */
+  readonly session?: string | undefined
+  /** What the session that the process serves allows, at this moment. It only becomes narrower. */
+  readonly networkMode: () => NetworkMode
+  /** The calls in flight in the process, at this moment. */
+  readonly calls: () => Iterable<CallEgress>
+  readonly onNote: (text: string) => void
+}
+
+interface ServerSandboxState {
+  readonly sandbox: Sandbox
+  readonly server: SandboxedServer
+  readonly mode: NetworkMode
+  readonly onClose: () => void
+}
+
+/** How a sandbox became narrower. */
+export interface Narrowing {
+  readonly from: NetworkMode
+  readonly to: NetworkMode
+  /** Connections that were ended by it. */
+  readonly cut: number
+  readonly took_us: number
+}
+
+/** The sandbox of one process of a server. */
+export class ServerSandbox {
+  readonly #state: ServerSandboxState
+  #mode: NetworkMode
+  #program: SandboxedProgram | undefined
+  #stopReason: string | undefined
+
+  constructor(state: ServerSandboxState) {
+    this.#state = state
+    this.#mode = state.mode
+  }
+
+  get server(): SandboxedServer {
+    return this.#state.server
+  }
+
+  get launch(): Pick<PreparedSandbox, 'command' | 'args' | 'env' | 'descriptors'> {
+    return this.#state.sandbox.launch
+  }
+
+  /** Why the gateway ended the program, if it did. */
+  get stopReason(): string | undefined {
+    return this.#stopReason
+  }
+
+  async admit(child: ChildProcess): Promise<SandboxedProgram> {
+    this.#program = await this.#state.sandbox.admit(child)
+    if (this.#stopReason === undefined) return this.#program
+    await this.#program.stop()
+    throw new SallyportError('UPSTREAM_UNAVAILABLE', `Server ${this.server.server} ${this.#stopReason}.`)
+  }
+
+  /** Kills everything inside, also if it is only about to start. The rest is `close`. */
+  stop(reason: string): void {
+    this.#stopReason ??= reason
+    void this.#program?.stop()
+  }
+
+  /** Applies what the session allows now. Returns what changed. */
+  apply(policyFor: (mode: NetworkMode) => EgressPolicy): Narrowing | undefined {
+    const from = this.#mode
+    const wanted = this.#state.server.networkMode()
+    const to = isWiderMode(wanted, from) ? from : wanted
+    const startedAt = performance.now()
+    const { cut } = this.#state.sandbox.setPolicy(policyFor(to))
+    this.#mode = to
+    return to === from ? undefined : { from, to, cut, took_us: Math.round((performance.now() - startedAt) * 1_000) }
+  }
+
+  /** The process must have ended before. */
+  async close(): Promise<void> {
+    try {
+      await this.#state.sandbox.close()
+    } finally {
+      this.#state.onClose()
+    }
+  }
+}
