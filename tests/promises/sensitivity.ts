@@ -67,7 +67,7 @@ export const SENSITIVITY_PROMISES = {
   'SEN-13': {
     text: 'Inside, the system is read-only, /tmp is private, the folder of the session is at /workspace and ends with it, further files are named, the environment is empty, no descriptor is inherited, and memory and processes are limited',
     state: 'partial',
-    missing: 'a limit on the processes of a sandbox that root started, and all limits where util-linux is missing',
+    missing: 'limits for all processes together where control groups cannot be used',
   },
   'SEN-14': {
     text: 'Stopping a sandbox resolves when nothing inside is alive; nothing survives the death of its parent, and the next start removes what a crash of the machine left',

@@ -90,7 +90,7 @@ describe.skipIf(!AVAILABLE).each(USERS)(`before anything runs, as %s (${promise(
   })
 
   it('a bubblewrap that fails after its check is reported', async () => {
-    const failing = `#!/bin/sh\ncase "$*" in *prlimit*) echo "bwrap: no more" >&2; exit 1;; esac\nexec /usr/bin/bwrap "$@"\n`
+    const failing = `#!/bin/sh\ncase "$*" in *--info-fd*) echo "bwrap: no more" >&2; exit 1;; esac\nexec /usr/bin/bwrap "$@"\n`
     const refused = await start(writeBwrap('failing', failing))
     expect(refused).toMatchObject({ code: 5, stdout: '' })
     expect(errorOf(refused).message).toBe('The sandbox could not be created: bubblewrap exited with code 1.')

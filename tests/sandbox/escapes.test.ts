@@ -151,7 +151,7 @@ describe.skipIf(!AVAILABLE).each(USERS)(`from a sandbox of %s (${promise('SEN-13
     expect(stdout).toMatch(/^\s*1073741824\s+268435456\s*$/m)
   })
 
-  // The kernel does not limit the processes of root.
+  // A limit of each process, which the kernel does not apply to root; groups have tests of their own.
   const itOfUser = user === 'root' ? () => {} : it
   itOfUser('a fork bomb ends at the limit', async () => {
     const bomb = `for (let i = 0; i < 3000; i++) {

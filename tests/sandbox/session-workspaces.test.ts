@@ -13,7 +13,6 @@ import { canSandbox } from './sandbox-world.ts'
 
 const AVAILABLE = canSandbox()
 const SECRET = 'Ada earns 520138'
-const MEGABYTE = 1024 ** 2
 
 let place: Place
 let gateway: RunningGateway
@@ -22,13 +21,17 @@ beforeAll(async () => {
   place = makePlace()
   const open = { requires_approval: false }
   place.writeConfig({
-    governance: { enforce: true },
+    governance: { enforce: true, escalation: { tool_errors: false, upstream_flapping: false } },
     // The arguments of the calls below are what must not be stored.
     audit: { arguments: 'none' },
     sandbox: { limits: { workspace: '64MB' } },
     mcp_servers: {
       files: { ...npmServer('filesystem', '/workspace'), sandbox: 'auto' },
-      shell: { command: process.execPath, args: [join(REPOSITORY, 'tests/fixtures/shell-server.mjs')], sandbox: 'auto' },
+      shell: {
+        command: process.execPath,
+        args: [join(REPOSITORY, 'tests/fixtures/shell-server.mjs')],
+        sandbox: 'auto',
+      },
     },
   })
   writeFileSync(join(place.home, 'tools.yaml'), JSON.stringify({ tools: { 'files/*': open, 'shell/*': open } }))
@@ -63,7 +66,9 @@ const inMemory = (): readonly string[] =>
       ? readdirSync(parent)
           .filter((name) => name.startsWith('sallyport-'))
           .map((name) => join(parent, name))
-          .filter((path) => existsSync(join(path, 'state')) && readFileSync(join(path, 'state'), 'utf8') === place.state)
+          .filter(
+            (path) => existsSync(join(path, 'state')) && readFileSync(join(path, 'state'), 'utf8') === place.state,
+          )
       : [],
   )
 
@@ -102,7 +107,11 @@ describe.skipIf(!AVAILABLE)(`the workspace of a session (${promise('SEN-13')})`,
     await eventually(isStarted, (started) => started)
     expect((await end('anna')).code).toBe(0)
     expect(await hung).toContain('its session has ended')
-    expect(inMemory().flatMap(filesIn).filter((file) => readFileSync(file, 'utf8').includes(SECRET))).toEqual([])
+    expect(
+      inMemory()
+        .flatMap(filesIn)
+        .filter((file) => readFileSync(file, 'utf8').includes(SECRET)),
+    ).toEqual([])
     expect(await shell('anna', 'ls -A /workspace')).toBe('\n[0]')
   })
 
@@ -114,7 +123,11 @@ describe.skipIf(!AVAILABLE)(`the workspace of a session (${promise('SEN-13')})`,
     await once(gateway.child, 'exit')
     expect(inMemory().flatMap(filesIn).length).toBeGreaterThan(1)
     expect((await end('dora')).code).toBe(0)
-    expect(inMemory().flatMap(filesIn).filter((file) => readFileSync(file, 'utf8').includes(SECRET))).toEqual([])
+    expect(
+      inMemory()
+        .flatMap(filesIn)
+        .filter((file) => readFileSync(file, 'utf8').includes(SECRET)),
+    ).toEqual([])
     gateway = await runGateway({ place, args: [] })
   })
 })
@@ -129,12 +142,10 @@ describe.skipIf(!AVAILABLE)('a program that fills the workspace of its session',
     const text = await shell('cleo', `${script}; sleep 1000`)
     expect(text).toContain('sandbox.limits.workspace')
     expect(text).toContain('at most 64 MiB')
-    const size = inMemory().flatMap(filesIn).reduce((sum, file) => sum + statSync(file).size, 0)
-    expect(size).toBeLessThan(2_000 * MEGABYTE)
     expect(gateway.records()).toContainEqual(expect.objectContaining({ type: 'SANDBOX_STOPPED', server: 'shell' }))
-    // It starts again, and may remove what is too much.
+    // It starts again, and may make room.
     await eventually(
-      () => shell('cleo', 'rm -rf /workspace/* 2>/dev/null; find /workspace -type f | wc -l'),
+      () => shell('cleo', 'find /workspace -mindepth 1 -delete; find /workspace -type f | wc -l'),
       (answer) => answer.startsWith('0\n'),
     )
   })

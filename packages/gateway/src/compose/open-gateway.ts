@@ -4,7 +4,13 @@ import { getSessionId, getUserId, type McpServer } from '@sallyport/kit'
 import { locateKeys, userHomeOf } from '../config/config.ts'
 import { makeFolder } from '../disk/disk.ts'
 import { compilePattern } from '../governance/governance.ts'
-import { createBubblewrapDriver, createProtection, identifyState, listStorageFolders, Sandboxes } from '../sandbox/sandbox.ts'
+import {
+  createBubblewrapDriver,
+  createProtection,
+  identifyState,
+  listStorageFolders,
+  Sandboxes,
+} from '../sandbox/sandbox.ts'
 import { CallerKeys, CurrentAuthenticators, openLocalTokens } from '../sessions/sessions.ts'
 import { openGatewayTelemetry } from '../telemetry/telemetry.ts'
 import { createBuiltInServer, createMark, openWatchdog } from '../upstream/upstream.ts'

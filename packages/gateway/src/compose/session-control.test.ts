@@ -23,7 +23,14 @@ it('says when a label rose also after a restart, before and after the session ha
     const { ended, sessionResults } = openSessionData({ state, environment: {}, settings, onWarning: () => {} })
     return {
       labels,
-      control: createSessionControl({ sessionResults, labels, records: store.labels, ended, record: async () => {} }),
+      control: createSessionControl({
+        endPrograms: async () => {},
+        sessionResults,
+        labels,
+        records: store.labels,
+        ended,
+        record: async () => {},
+      }),
     }
   }
   const before = start()

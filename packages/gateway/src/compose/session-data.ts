@@ -1,3 +1,4 @@
+import { ownerFolder } from '@sallyport/kit'
 import { SessionKeys } from '@sallyport/kit/keys'
 import { type Environment, locateKeys, type Settings } from '../config/config.ts'
 import { type RemovedData, SessionResults } from '../isolation/isolation.ts'
@@ -34,7 +35,7 @@ export function openSessionData({ state, home, environment, settings, ...on }: S
     onProblem: on.onWarning,
   })
   const workspaces = new SessionWorkspaces({
-    ...{ state, environment, hasEnded: (owner) => ended.hasEnded(owner) },
+    ...{ state, environment, folderOf: ownerFolder, hasEnded: (owner) => ended.hasEnded(owner) },
     settings: () => {
       const { sandbox, context } = settings()
       return { storage: sandbox.workspaces, maxBytes: sandbox.limits.workspace, age: context.retention.age }

@@ -44,7 +44,6 @@ export type {
   JwtSettings,
   LabelSettings,
   ModelSettings,
-  ProcessLimits,
   ProfileSettings,
   Profiles,
   ProgramServerConfig,

@@ -4,6 +4,7 @@ import { readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type EgressPolicy, type NetworkMode, SallyportError } from '@sallyport/core'
+import { sweepCgroups } from './drivers/cgroup.ts'
 import type { PreparedSandbox, SandboxDriver, SandboxedProgram } from './drivers/driver.ts'
 import { type EgressDecision, type EgressProxy, openEgressProxy } from './egress/egress.ts'
 
@@ -46,6 +47,7 @@ async function requireDriver(driver: Pick<SandboxDriver, 'probe'>, mode: Network
 
 /** Removes what the sandboxes of an owner have left, if the machine went down while they started. Nobody else may use that name. */
 export async function sweepSandboxes(owner: string): Promise<void> {
+  sweepCgroups(`${PREFIX}${owner}-`)
   const parent = shortTemporaryFolder()
   const names = await readdir(parent).catch(() => [])
   const own = names.filter((name) => name.startsWith(`${PREFIX}${owner}-`)).map((name) => join(parent, name))
@@ -83,6 +85,11 @@ export class Sandbox {
     // The sandbox holds the files now, so a killed gateway leaves none behind.
     this.#removeFolder()
     return program
+  }
+
+  /** Why the program ended, if a limit was the reason. */
+  explainEnd(): string | undefined {
+    return this.#state.prepared.explainEnd?.()
   }
 
   /** Applies from now on, also to open connections. */

@@ -36,7 +36,7 @@ const sandboxesOf = (record: () => void) =>
     protection: createProtection({ userHome: '/home/somebody', own: [] }),
     limits: () => ({ memory: 1, processes: 1, temporaryFiles: 1 }),
     workspaces: new SessionWorkspaces({
-      ...{ state: '/nowhere', environment: {}, hasEnded: () => false },
+      ...{ state: '/nowhere', environment: {}, folderOf: join, hasEnded: () => false },
       settings: () => ({ storage: 'memory', maxBytes: 1, age: 1 }),
     }),
     owner: 'test',

@@ -8,9 +8,8 @@ import {
   type SallyportEvent,
   toOwnerKey,
 } from '@sallyport/core'
-import type { ProcessLimits } from '../config/config.ts'
 import { WORKSPACE } from './drivers/bubblewrap-arguments.ts'
-import type { Mount, SandboxDriver, SandboxSpec } from './drivers/driver.ts'
+import type { Mount, SandboxDriver, SandboxLimits, SandboxSpec } from './drivers/driver.ts'
 import type { EgressDecision } from './egress/egress.ts'
 import { EgressRecords } from './egress-records.ts'
 import { parseMount } from './files/parse-mount.ts'
@@ -28,7 +27,7 @@ export interface SandboxesOptions {
   readonly cwd: string
   /** The hosts that private data may reach. */
   readonly allow: () => readonly HostRule[]
-  readonly limits: () => ProcessLimits
+  readonly limits: () => SandboxLimits
   readonly workspaces: Pick<SessionWorkspaces, 'use' | 'remove' | 'isEnded'>
   /** Whose sandboxes these are: no other gateway has the same name. */
   readonly owner: string
@@ -69,7 +68,7 @@ export class Sandboxes {
   }
 
   async #openWith(server: SandboxedServer, { workspace, mounts }: Files): Promise<ServerSandbox> {
-    const { driver, environment, record, owner } = this.#options
+    const { driver, record, owner } = this.#options
     const mode = server.networkMode()
     const records = new EgressRecords({ server: server.server, record })
     const sandbox = await openSandbox({
@@ -132,7 +131,8 @@ export class Sandboxes {
   /** Ends the processes of a session, and removes its workspace. */
   async endSession(owner: Pick<Principal, 'user' | 'session'>): Promise<void> {
     const session = toOwnerKey(owner)
-    for (const opened of this.#open) if (opened.server.session === session) opened.stop('was stopped: its session has ended')
+    for (const opened of this.#open)
+      if (opened.server.session === session) opened.stop('was stopped: its session has ended')
     await this.#options.workspaces.remove(session)
   }
 

@@ -1,8 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { type EgressPolicy, isWiderMode, type NetworkMode, SallyportError } from '@sallyport/core'
-import type { ProcessLimits } from '../config/config.ts'
 import type { CallEgress } from './call-egress.ts'
-import type { PreparedSandbox, SandboxedProgram } from './drivers/driver.ts'
+import type { PreparedSandbox, SandboxedProgram, SandboxLimits } from './drivers/driver.ts'
 import type { Sandbox } from './open-sandbox.ts'
 
 /** A server process that is about to be started in a sandbox. */
@@ -13,7 +12,7 @@ export interface SandboxedServer {
   readonly cwd: string | undefined
   readonly env: Readonly<Record<string, string>>
   readonly mounts: readonly string[]
-  readonly limits?: Partial<ProcessLimits> | undefined
+  readonly limits?: Partial<SandboxLimits> | undefined
   /** Whose workspace it sees; `undefined`: one of its own, as long as it runs. */
   readonly session?: string | undefined
   /** What the session that the process serves allows, at this moment. It only becomes narrower. */
@@ -59,9 +58,9 @@ export class ServerSandbox {
     return this.#state.sandbox.launch
   }
 
-  /** Why the gateway ended the program, if it did. */
-  get stopReason(): string | undefined {
-    return this.#stopReason
+  /** Why the program ended, if the gateway or a limit was the reason. */
+  get endReason(): string | undefined {
+    return this.#stopReason ?? this.#state.sandbox.explainEnd()
   }
 
   async admit(child: ChildProcess): Promise<SandboxedProgram> {

@@ -197,7 +197,13 @@ type OpenSandbox = NonNullable<StdioTransportOptions['openSandbox']>
 function createSandboxOpener(
   { id, command, args, cwd }: StdioServerConfig,
   { network, mounts, limits }: ServerSandbox,
-  { sandboxes, networkMode, workspaceOf, calls = () => [], stderr }: ConnectionContext & { readonly stderr: StderrTail },
+  {
+    sandboxes,
+    networkMode,
+    workspaceOf,
+    calls = () => [],
+    stderr,
+  }: ConnectionContext & { readonly stderr: StderrTail },
 ): OpenSandbox {
   return async (env) => {
     if (sandboxes === undefined)

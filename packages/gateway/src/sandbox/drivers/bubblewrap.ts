@@ -2,21 +2,23 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import type { Duplex } from 'node:stream'
-import { quoteForShell, SallyportError } from '@sallyport/core'
-import type { ProcessLimits } from '../../config/config.ts'
+import { SallyportError } from '@sallyport/core'
 import { findInPath } from '../files/find-in-path.ts'
 import { type Admission, admitProgram } from './admit.ts'
 import { type Bridge, chooseBridge, NODE_PROXY } from './bridge.ts'
 import { buildArguments, HOME, type SandboxUser } from './bubblewrap-arguments.ts'
 import { explainProbe, NOT_INSTALLED, NOT_LINUX } from './bubblewrap-problems.ts'
-import type { PreparedSandbox, ProbeResult, SandboxDriver, SandboxParts, SandboxSpec } from './driver.ts'
+import { openCgroup } from './cgroup.ts'
+import type { PreparedSandbox, ProbeResult, SandboxDriver, SandboxLimits, SandboxParts, SandboxSpec } from './driver.ts'
 import { coverInherited } from './inherited-descriptors.ts'
 
 /** The descriptors of a sandbox besides stdin, stdout and stderr. */
 const PIPES = { options: 3, info: 4, gate: 5 } as const
 const PROBE_TIMEOUT_MS = 30_000
+/** How bubblewrap exits if its program was killed: 128 + SIGKILL. */
+const KILLED = 137
 
 export interface BubblewrapOptions {
   readonly environment: Readonly<Record<string, string | undefined>>
@@ -43,19 +45,19 @@ export function createBubblewrapDriver({ environment, platform = process.platfor
       return probing
     },
     prepare: async (spec, parts) => {
-      if (bwrap !== undefined) return prepare({ bwrap, environment, spec, parts })
+      if (bwrap !== undefined) return prepare({ bwrap, spec, parts })
       throw new SallyportError('INTERNAL', 'A sandbox was prepared although bubblewrap is not installed.')
     },
   }
 }
 
-interface Preparation extends Pick<BubblewrapOptions, 'environment'> {
+interface Preparation {
   readonly bwrap: string
   readonly spec: SandboxSpec
   readonly parts: SandboxParts
 }
 
-function prepare({ bwrap, environment, spec, parts }: Preparation): PreparedSandbox {
+function prepare({ bwrap, spec, parts }: Preparation): PreparedSandbox {
   const bridge = chooseBridge()
   const user = chooseUser()
   const { args, mounts } = buildArguments({ spec, parts, user, tools: [...bridge.tools, NODE_PROXY] })
@@ -69,7 +71,9 @@ function prepare({ bwrap, environment, spec, parts }: Preparation): PreparedSand
     expected: { mounts, user: maps, gate: PIPES.gate },
     pipes: PIPES,
   }
-  const script = launchScript(bridge, limitCommand(spec.limits, environment.PATH))
+  const cgroup = openCgroup(basename(parts.folder), spec.limits)
+  let isTooLarge = false
+  const script = launchScript(bridge, limitCommands(spec.limits))
   return {
     command: bwrap,
     args: [
@@ -78,11 +82,22 @@ function prepare({ bwrap, environment, spec, parts }: Preparation): PreparedSand
     ],
     env: {},
     descriptors: coverInherited(['pipe', 'pipe', 'pipe']),
-    admit: (child) => admitProgram(child, admission),
-    // All of it ends with the command.
-    close: async () => {},
+    admit: (child) => {
+      child.once('exit', (code, signal) => {
+        isTooLarge = (signal === 'SIGKILL' || code === KILLED) && (cgroup?.killed ?? 0) > 0
+      })
+      // bubblewrap waits for its options, so it has started nothing yet.
+      if (child.pid !== undefined) cgroup?.add(child.pid)
+      return admitProgram(child, admission)
+    },
+    explainEnd: () => (isTooLarge ? describeKill(spec.limits) : undefined),
+    // All processes end with the command.
+    close: async () => cgroup?.remove(),
   }
 }
+
+const describeKill = ({ memory }: SandboxLimits): string =>
+  `was killed: it needed more memory than its limit of ${Math.floor(memory / 1024 ** 2)} MiB (sandbox.limits.memory)`
 
 /** Root becomes an ordinary user inside: programs behave differently for root, and some refuse to run. */
 function chooseUser(): SandboxUser {
@@ -100,21 +115,22 @@ function launchScript({ command }: Bridge, limits: readonly string[]): string {
     `( ${command} </dev/null >/dev/null 2>&1 ${gate}<&- & )`,
     `read -r word <&${gate} || exit 125`,
     `exec ${gate}<&-`,
-    `exec ${limits.map(quoteForShell).join(' ')} "$@"`,
+    ...limits,
+    'exec "$@"',
   ].join('\n')
 }
 
-/** Limits by the kernel's own means; there are none if util-linux is not installed. */
-function limitCommand({ processes, memory }: ProcessLimits, path: string | undefined): readonly string[] {
-  const prlimit = findInPath('prlimit', path)
-  if (prlimit === undefined || !prlimit.startsWith('/usr/')) return []
-  const limit = (name: string, value: number): string => `--${name}=${value}:${value}`
+/**
+ * Limits of each process, by the shell that becomes the program. Where it is bash, -u is the number of processes;
+ * others call it -p.
+ */
+function limitCommands({ processes, memory }: SandboxLimits): readonly string[] {
+  const kilobytes = Math.floor(Math.min(memory, readHardLimit('Max data size')) / 1024)
+  const count = Math.min(processes, readHardLimit('Max processes'))
   return [
-    prlimit,
-    limit('nproc', Math.min(processes, readHardLimit('Max processes'))),
-    limit('data', Math.min(memory, readHardLimit('Max data size'))),
-    limit('core', 0),
-    '--',
+    'ulimit -c 0',
+    `ulimit -d ${kilobytes}`,
+    `if (ulimit -u ${count}) 2>/dev/null; then ulimit -u ${count}; else ulimit -p ${count}; fi`,
   ]
 }
 

@@ -1,5 +1,4 @@
 import type { ChildProcess, StdioOptions } from 'node:child_process'
-import type { ProcessLimits } from '../../config/config.ts'
 
 /** A file or folder of this machine, and where it is in the sandbox. */
 export interface Mount {
@@ -9,12 +8,21 @@ export interface Mount {
   readonly access: 'read' | 'write'
 }
 
+export interface SandboxLimits {
+  /** Of the data of each process, and of all of them together where the driver can limit that; in bytes. */
+  readonly memory: number
+  /** Processes and threads together. */
+  readonly processes: number
+  /** Of the files in /tmp, which are in memory, in bytes. */
+  readonly temporaryFiles: number
+}
+
 interface CommonSpec {
   readonly env: Readonly<Record<string, string>>
   readonly mounts: readonly Mount[]
   /** Folders inside mounts whose content must not be seen. */
   readonly hidden: readonly string[]
-  readonly limits: ProcessLimits
+  readonly limits: SandboxLimits
 }
 
 /** What runs in a sandbox, and what it can see: a program of this machine. */
@@ -45,6 +53,8 @@ export interface PreparedSandbox {
    * nothing of it has run, and all of it is killed.
    */
   admit(child: ChildProcess): Promise<SandboxedProgram>
+  /** Why the program ended, if a limit of the sandbox was the reason. Asked when the command has ended. */
+  explainEnd?(): string | undefined
   /** Ends what was started besides that command, and what still runs inside. Resolves when nothing of it is alive. */
   close(): Promise<void>
 }

@@ -2,7 +2,6 @@ import { mkdirSync, rmdirSync, statSync, utimesSync } from 'node:fs'
 import { chmod, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseOwnerKey } from '@sallyport/core'
-import { ownerFolder } from '@sallyport/kit'
 import { SizeWatch } from './size-watch.ts'
 import {
   listNames,
@@ -16,6 +15,8 @@ import {
 
 export interface SessionWorkspacesOptions extends StorageOptions {
   readonly settings: () => WorkspaceSettings
+  /** The folder of a session below that of all: one name, for any user and session. */
+  readonly folderOf: (root: string, user: string, session: string) => string
   /** Whether this session has ended: then it stores nothing any more. */
   readonly hasEnded: (owner: { readonly user: string; readonly session: string }) => boolean
 }
@@ -75,7 +76,7 @@ export class SessionWorkspaces {
     if (this.isEnded(session)) return { problem: 'the session has ended' }
     const storage = openStorage(this.#options.settings().storage, this.#options)
     if ('problem' in storage) return storage
-    const path = ownerFolder(storage.folder, owner.user, owner.session)
+    const path = this.#options.folderOf(storage.folder, owner.user, owner.session)
     mkdirSync(path, { recursive: true, mode: PRIVATE_MODE })
     touch(path)
     const shared = this.#shared.get(path) ?? this.#share(path)
@@ -91,7 +92,7 @@ export class SessionWorkspaces {
   async remove(session: string): Promise<void> {
     const { user, session: name } = parseOwnerKey(session)
     for (const folder of listStorageFolders(this.#options)) {
-      const path = ownerFolder(folder, user, name)
+      const path = this.#options.folderOf(folder, user, name)
       const shared = this.#shared.get(path)
       if (shared !== undefined) await new Promise<void>((resolve) => shared.waiting.push(resolve))
       await removeTree(path)

@@ -12,7 +12,7 @@ export interface SizeWatchOptions {
 }
 
 /** To ask the file system how full it is costs nothing; to count all files does. */
-const POLL_MS = 200
+const POLL_MS = 100
 const MIN_GROWTH = 4 * 1024 ** 2
 /** So that slow growth is noticed as well, and growth while something else shrinks. */
 const MAX_AGE_MS = 10_000
@@ -61,11 +61,11 @@ export class SizeWatch {
   }
 }
 
-/** Bytes that are used of the file system that a folder is in. */
+/** Bytes that are used of the file system that a folder is in. Empty files take room too, which it does not count. */
 function readUsed(path: string): number | undefined {
   try {
-    const { blocks, bfree, bsize } = statfsSync(path)
-    return (blocks - bfree) * bsize
+    const { blocks, bfree, bsize, files, ffree } = statfsSync(path)
+    return (blocks - bfree) * bsize + (files - ffree) * MIN_FILE_BYTES
   } catch {
     return undefined
   }
@@ -76,7 +76,7 @@ const MIN_FILE_BYTES = 4_096
 const BLOCK_BYTES = 512
 
 /** The room that everything in a folder takes, or some more than `enough`: then it need not count the rest. Infinite if a part cannot be read. */
-export async function measureFolder(path: string, enough = Number.MAX_VALUE): Promise<number> {
+async function measureFolder(path: string, enough = Number.MAX_VALUE): Promise<number> {
   const counted = new Set<number>()
   const folders = [path]
   let bytes = 0

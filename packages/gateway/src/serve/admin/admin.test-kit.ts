@@ -141,6 +141,7 @@ function buildContext(gateway: Gateway, urls: readonly string[]): AdminContext {
     urls: () => urls,
     record: (event) => gateway.record(event),
     control: createSessionControl({
+      endPrograms: async () => {},
       ...{
         labels: governance.labels,
         records: store.labels,

@@ -179,7 +179,7 @@ export class StdioTransport implements Transport {
     })
     void group.closed.then((exit) => {
       stderr.end()
-      const what = this.#sandbox?.stopReason ?? this.#giveUpReason ?? describeExit(exit)
+      const what = this.#sandbox?.endReason ?? this.#giveUpReason ?? describeExit(exit)
       this.#activeEvents()?.onClose(describeLoss({ what, stderr: own, explain }))
     })
     return own
