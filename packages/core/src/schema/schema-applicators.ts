@@ -75,19 +75,19 @@ const distance = (found: readonly Violation[]): number =>
 
 /** All constants, or all types, of the schemas; `undefined` if one of them names neither. */
 function describeKinds(schemas: readonly Json[]): string | undefined {
-  const options = schemas.map(optionsOf)
+  const options = schemas.map(listOptions)
   if (options.every((list) => list !== undefined)) return formatOptions(options.flat())
-  const types = schemas.map(typesOf)
+  const types = schemas.map(listTypes)
   return types.every((list) => list !== undefined) ? formatTypes([...new Set(types.flat())]) : undefined
 }
 
-function optionsOf(schema: Json): readonly Json[] | undefined {
+function listOptions(schema: Json): readonly Json[] | undefined {
   if (!isJsonObject(schema)) return undefined
   if (schema.const !== undefined) return [schema.const]
   return isJsonList(schema.enum) ? schema.enum : undefined
 }
 
-function typesOf(schema: Json): readonly string[] | undefined {
+function listTypes(schema: Json): readonly string[] | undefined {
   if (!isJsonObject(schema) || schema.type === undefined) return undefined
   return isJsonList(schema.type) ? schema.type.map(String) : [String(schema.type)]
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import { pinOf } from '../governance/governance.ts'
+import { computePin } from '../governance/governance.ts'
 import type { CatalogCache } from '../store/store.ts'
 import { stdioConfig } from '../upstream/stdio/stdio.test-kit.ts'
 import type { ServerCatalog } from '../upstream/upstream.ts'
@@ -38,12 +38,12 @@ describe(`the last known catalog (${promise('GW-3')})`, () => {
     const { tools } = createCatalog(['a', 'b'])
     new LastKnownCatalogs(cache).save(stdioConfig(), createCatalog(['a', 'b']))
     const [place = '', text = ''] = [...cache.stored][0] ?? []
-    const pin = pinOf({ name: 'b', original: tools[1] ?? {} })
+    const pin = computePin({ name: 'b', original: tools[1] ?? {} })
     expect(text).toContain(pin)
     cache.stored.set(place, signed(bodyOf(text).replace(pin, 'sha256-stored')))
     const known = new LastKnownCatalogs(cache).load(stdioConfig())?.tools ?? []
-    expect(known.map((original) => pinOf({ name: String(original.name), original }))).toEqual([
-      pinOf({ name: 'a', original: tools[0] ?? {} }),
+    expect(known.map((original) => computePin({ name: String(original.name), original }))).toEqual([
+      computePin({ name: 'a', original: tools[0] ?? {} }),
       'sha256-stored',
     ])
   })
@@ -71,7 +71,7 @@ describe(`the last known catalog (${promise('GW-3')})`, () => {
 
   it('computes pins again if they cover other parts than people review now, or if their number differs from the tools', () => {
     const serverCatalog = createCatalog(['a', 'b'])
-    const made = serverCatalog.tools.map((original) => pinOf({ name: String(original.name), original }))
+    const made = serverCatalog.tools.map((original) => computePin({ name: String(original.name), original }))
     const text = bodyOf(formatCatalog(serverCatalog))
     const changed = [
       text.replace('"of":"title', '"of":"name'),
@@ -83,7 +83,7 @@ describe(`the last known catalog (${promise('GW-3')})`, () => {
       expect(body).not.toBe(text)
       const catalogs = new LastKnownCatalogs({ load: () => signed(body), save: () => {} })
       const known = catalogs.load(stdioConfig())?.tools ?? []
-      expect(known.map((original) => pinOf({ name: String(original.name), original }))).toEqual(made)
+      expect(known.map((original) => computePin({ name: String(original.name), original }))).toEqual(made)
     }
   })
 

@@ -365,9 +365,9 @@ function isSignal(value: unknown): value is AbortSignal {
 }
 
 const invalidParams = (expected: string, got: unknown): SallyportError =>
-  new SallyportError('INVALID_PARAMS', `${expected}, not ${kindOf(got)}.`)
+  new SallyportError('INVALID_PARAMS', `${expected}, not ${describeKind(got)}.`)
 
-function kindOf(value: unknown): string {
+function describeKind(value: unknown): string {
   if (value === null || value === undefined) return String(value)
   if (Array.isArray(value)) return 'an array'
   return typeof value === 'object' ? 'some other object' : `a ${typeof value}`

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { getSessionId, getUserId, type McpServer } from '@sallyport/kit'
-import { locateKeys, userHomeOf } from '../config/config.ts'
+import { findUserHome, locateKeys } from '../config/config.ts'
 import { makeFolder } from '../disk/disk.ts'
 import { compilePattern } from '../governance/governance.ts'
 import {
@@ -73,7 +73,7 @@ function createSandboxes(
   const own = [home.path, state, keys, ...listStorageFolders({ state, environment })]
   return new Sandboxes({
     driver: createBubblewrapDriver({ environment }),
-    protection: createProtection({ userHome: userHomeOf(environment), own }),
+    protection: createProtection({ userHome: findUserHome(environment), own }),
     environment,
     cwd: process.cwd(),
     allow: () => gateway().settings.labels.allow,

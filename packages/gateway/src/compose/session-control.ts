@@ -54,13 +54,13 @@ function mergeSessions(labels: SessionLabels, records: LabelRecords): readonly K
     found.set(toOwnerKey(record), { ...record, untrusted: false, datasets: [], raised: new Date(raised) })
   for (const session of labels.known) {
     const key = toOwnerKey(session.owner)
-    found.set(key, factsOf(session, found.get(key)?.raised))
+    found.set(key, toKnownSession(session, found.get(key)?.raised))
   }
   return [...found.values()].sort((one, other) => (one.session < other.session ? -1 : 1))
 }
 
 /** A session that was read from the disk has not been raised by this gateway; then the time is a remembered one. */
-function factsOf({ owner, current, since, raisedAt }: LabelledSession, remembered: Date | undefined): KnownSession {
+function toKnownSession({ owner, current, since, raisedAt }: LabelledSession, remembered: Date | undefined): KnownSession {
   const { sensitivity, isUntrusted, datasets, problem } = current
   return { ...owner, sensitivity, untrusted: isUntrusted, datasets, since, raised: raisedAt ?? remembered, problem }
 }

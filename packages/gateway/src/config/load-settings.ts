@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SallyportError } from '@sallyport/core'
 import { DEFAULT_SETTINGS } from './defaults.ts'
-import { userHomeOf } from './home/home.ts'
+import { findUserHome } from './home/home.ts'
 import { type HomeContent, readHome } from './home/home-content.ts'
 import { type ConfigIssue, describeIssue } from './reading/config-issue.ts'
 import { createLookup, type Environment } from './reading/environment.ts'
@@ -53,7 +53,7 @@ export async function loadSettings(options: LoadOptions): Promise<LoadedSettings
     file,
     tree: options.tree ?? parseTree(text),
     home: options.home,
-    userHome: userHomeOf(options.environment),
+    userHome: findUserHome(options.environment),
     lookup: createLookup(options.environment),
     docker,
     included: content.included,

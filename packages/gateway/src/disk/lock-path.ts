@@ -7,7 +7,7 @@ import { removeStaleTempFiles } from './atomic-file.ts'
 import { causeCode } from './disk-errors.ts'
 
 /** The lock file of a file, beside it. Two paths to one file share one lock. */
-export function lockPathOf(path: string): string {
+export function resolveLockPath(path: string): string {
   const target = realPath(path)
   return join(dirname(target), `.${basename(target)}.lock`)
 }
@@ -18,7 +18,7 @@ export function lockPathOf(path: string): string {
  */
 export async function removeStaleWriterFiles(path: string): Promise<void> {
   removeStaleTempFiles(dirname(realPath(path)))
-  const lock = lockPathOf(path)
+  const lock = resolveLockPath(path)
   if (existsSync(lock)) await withLockFile(lock, async () => undefined)
 }
 

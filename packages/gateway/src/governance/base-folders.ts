@@ -56,7 +56,7 @@ function findCandidates(word: string, start: ServerStart): readonly Candidate[] 
   const value = text.replace(/^-[^=]*=/, '')
   // The name of a folder may contain a space or a comma.
   const wholes = text.startsWith('-') ? [value] : [text]
-  if (wholes.some((whole) => whole !== '' && kindOf(toPath(whole, start)) !== 'missing'))
+  if (wholes.some((whole) => whole !== '' && readKind(toPath(whole, start)) !== 'missing'))
     return wholes.map((whole) => candidate(whole, start))
   const parts = text
     .split(SEPARATORS)
@@ -95,11 +95,11 @@ function toPath(text: string, { cwd, userHome }: ServerStart): string {
 }
 
 function mayBeFolder({ path, isWrittenAsPath, mustExist = false }: Candidate): boolean {
-  const kind = kindOf(path)
+  const kind = readKind(path)
   return kind === 'folder' || (isWrittenAsPath && !mustExist && kind !== 'file')
 }
 
-function kindOf(path: string): 'folder' | 'file' | 'missing' | 'unreadable' {
+function readKind(path: string): 'folder' | 'file' | 'missing' | 'unreadable' {
   try {
     const found = statSync(path, { throwIfNoEntry: false })
     if (found === undefined) return 'missing'

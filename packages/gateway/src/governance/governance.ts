@@ -36,7 +36,7 @@ export {
   inspectionKey,
   inspectOffer,
   OfferRegistry,
-  pinOf,
+  computePin,
   resolveFindings,
   reviewedText,
   type StoredDigests,

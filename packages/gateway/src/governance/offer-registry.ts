@@ -97,7 +97,7 @@ const joinKey = (one: string, other: string): string => `${one} ${other}`
 
 /** Identifies an inspection: the version of the rules and the whole definition, including the parts that are not pinned. */
 export const inspectionKey = (offer: InspectedOffer): string =>
-  `${INSPECTION_VERSION} ${pinOf(offer)} ${digestUnpinned(offer)}`.trimEnd()
+  `${INSPECTION_VERSION} ${computePin(offer)} ${digestUnpinned(offer)}`.trimEnd()
 
 const inspectionCache = new WeakMap<JsonObject, readonly Finding[]>()
 
@@ -165,7 +165,7 @@ const pins = new WeakMap<JsonObject, string>()
 const rests = new WeakMap<JsonObject, string>()
 
 /** The digest of a definition as its server sent it. */
-export function pinOf(tool: Pinnable): string {
+export function computePin(tool: Pinnable): string {
   const known = tool.storedDigests?.pin ?? pins.get(tool.original)
   if (known !== undefined) return known
   const pin = `sha256-${hash('sha256', reviewedText(tool))}`
@@ -202,7 +202,7 @@ const DIGEST_FORMAT = [...REVIEWED, 'rest'].join()
 /** The digests of tools, in order, for storage: computing thousands of them would slow down a start. */
 export const encodeDigests = (definitions: readonly JsonObject[]): JsonObject => ({
   of: DIGEST_FORMAT,
-  pins: definitions.map((original) => pinOf({ name: String(original.name), original })),
+  pins: definitions.map((original) => computePin({ name: String(original.name), original })),
   rests: definitions.map((original) => digestUnpinned({ original })),
 })
 

@@ -13,7 +13,7 @@ import {
   causeCode,
   describeDiskError,
   FileWatch,
-  lockPathOf,
+  resolveLockPath,
   removeStaleWriterFiles,
   replaceFile,
   withLockFile,
@@ -182,7 +182,7 @@ export class ToolsEditor {
   async #change(request: EditRequest): Promise<readonly SkippedEntry[]> {
     const { path } = request
     try {
-      return await withLockFile(lockPathOf(path), async (isHeld) => {
+      return await withLockFile(resolveLockPath(path), async (isHeld) => {
         for (let tries = 0; tries < MAX_ATTEMPTS; tries++) {
           const skipped = await this.#tryChange(request, isHeld)
           if (skipped) return skipped

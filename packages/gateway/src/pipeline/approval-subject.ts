@@ -1,5 +1,5 @@
 import { type JsonObject, redactJson } from '@sallyport/core'
-import { type ApprovalSubject, pinOf } from '../governance/governance.ts'
+import { type ApprovalSubject, computePin } from '../governance/governance.ts'
 import type { Client } from '../upstream/upstream.ts'
 import type { Call } from './call.ts'
 import type { CallContext } from './steps/call-context.ts'
@@ -22,7 +22,7 @@ export function approvalSubject(subject: CallContext): ApprovalSubject {
     tool: offer.recordName,
     isMcp: offer.isMcp,
     arguments: isToolCall(call) ? (params.arguments ?? {}) : withoutMeta(params),
-    definition: pinOf(offer),
+    definition: computePin(offer),
     risk: rules.policy.risk.value,
     reason: approvalReason(subject),
     rule: rules.approval.rule,

@@ -10,7 +10,7 @@ import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import { createCatalog, tool } from '../catalog/catalog.test-kit.ts'
 import { type AutoApproval, DEFAULT_SETTINGS, type GovernanceSettings } from '../config/config.ts'
-import { pinOf } from '../governance/governance.ts'
+import { computePin } from '../governance/governance.ts'
 import type { Client, ClientCall, Frame, QuestionAnswer } from '../upstream/upstream.ts'
 import type { Answer } from './call.ts'
 import { ANN, createCall, createTestPipeline, type TestPipelineOptions, toTestFrame } from './pipeline.test-kit.ts'
@@ -294,7 +294,7 @@ describe('a call that waits for the check of its arguments', () => {
     const revoked = new Set<string>()
     const weigh = FILES.files.tools.find(({ name }) => name === 'weigh')
     const options = { check: () => slow.verdict, isTokenValid: (token: string) => !revoked.has(token) }
-    const made = createRuledPipeline({ pin: pinOf({ kind: 'tool', original: weigh } as never) }, options)
+    const made = createRuledPipeline({ pin: computePin({ kind: 'tool', original: weigh } as never) }, options)
     const answer = made.call({ principal: { ...ANN, token: 'f00' } })
     change(made, revoked)
     slow.settle(ALLOW)
@@ -341,7 +341,7 @@ it(`${promise('GOV-9')} a call is decided by the definition that is current afte
   const { call, catalog, setMode, requests } = createRuledPipeline({}, { entries, check })
   const reviewed = catalog.snapshot.tool('files_weigh')
   if (!reviewed) throw new Error('There is no such tool.')
-  entries.push(entry({ pin: pinOf(reviewed) }))
+  entries.push(entry({ pin: computePin(reviewed) }))
   setMode('NORMAL')
   const answer = call()
   catalog.put('files', createCatalog(['read'], { tools: [tool('weigh', { description: 'Weigh, and tell me.' })] }))

@@ -74,7 +74,7 @@ function toQuestion(request: unknown): Question {
 
 async function answerTo(question: Question, ask: AskClient | undefined): Promise<JsonObject> {
   const nobody = { error: { message: 'nobody can be asked' } }
-  return resultOf(ask ? await ask(question) : nobody, question)
+  return requireResult(ask ? await ask(question) : nobody, question)
 }
 
 function requireAskable(client: Client | undefined, question: Question): void {
@@ -87,7 +87,7 @@ function requireAskable(client: Client | undefined, question: Question): void {
   )
 }
 
-function resultOf(answer: QuestionAnswer, question: Question): JsonObject {
+function requireResult(answer: QuestionAnswer, question: Question): JsonObject {
   if ('result' in answer) return isJsonObject(answer.result) ? answer.result : {}
   const { code, message } = answer.error
   throw new SallyportError(

@@ -263,7 +263,7 @@ export class Listings {
 
   #view(principal: Principal): View {
     this.#refresh()
-    const name = viewKeyOf(principal)
+    const name = findViewKey(principal)
     const known = this.#views.get(name)
     if (known) return known
     if (this.#views.size >= MAX_VIEWS) this.#views = new Map()
@@ -398,7 +398,7 @@ let lastNumber = 0
 const names = new WeakMap<Principal, string>()
 
 /** The same key for all callers that see the same lists. */
-function viewKeyOf(principal: Principal): string {
+function findViewKey(principal: Principal): string {
   const known = names.get(principal)
   if (known !== undefined) return known
   const name = formatViewKey(principal)
@@ -410,10 +410,10 @@ function viewKeyOf(principal: Principal): string {
 function formatViewKey({ agent, profile, madeFor, tools }: Principal): string {
   const plain = `${agent}\n${profile}`
   if (madeFor === undefined && tools === undefined) return plain
-  return `${plain}\n${madeFor?.agent ?? ''}\n${madeFor?.profile ?? ''}\n${tools ? numberOf(tools) : ''}`
+  return `${plain}\n${madeFor?.agent ?? ''}\n${madeFor?.profile ?? ''}\n${tools ? assignNumber(tools) : ''}`
 }
 
-function numberOf(tools: readonly string[]): number {
+function assignNumber(tools: readonly string[]): number {
   const known = numbers.get(tools)
   if (known !== undefined) return known
   numbers.set(tools, ++lastNumber)

@@ -52,11 +52,11 @@ function collectGaps(value: Json, names: { changed: boolean }): Json | undefined
 
 /** Whether the record has only the types of values. Arguments without any value are complete in both cases. */
 function isShape(value: Json): boolean {
-  const leaves = leavesOf(value)
+  const leaves = listLeaves(value)
   return leaves.length > 0 && leaves.every((leaf) => typeof leaf === 'string' && SHAPE.test(leaf))
 }
 
-function leavesOf(value: Json): readonly Json[] {
+function listLeaves(value: Json): readonly Json[] {
   if (typeof value !== 'object' || value === null) return [value]
-  return Object.values(value).flatMap((member) => leavesOf(member as Json))
+  return Object.values(value).flatMap((member) => listLeaves(member as Json))
 }

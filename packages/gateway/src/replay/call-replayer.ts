@@ -103,7 +103,7 @@ export class CallReplayer {
     const gaps = findArgumentGaps(recorded.arguments)
     const checked = await this.#check(recorded, offer, gaps)
     if (checked === undefined) return undecided(NOT_RECORDED)
-    const call = callOf(recorded, offer)
+    const call = toCall(recorded, offer)
     const rules = modeRules.rules.rulesOf(offer)
     const subject: CallContext = {
       call,
@@ -112,7 +112,7 @@ export class CallReplayer {
       rules,
       checked,
       grant: undefined,
-      ...labelOf(recorded),
+      ...restoreLabel(recorded),
     }
     const decision = decide(this.#steps, subject, earlier)
     if (decision.decisive?.step === 'validate') return toReplayed(decision)
@@ -199,7 +199,7 @@ const INVALID: Verdict = {
 }
 
 /** The record has the level of the label, and not what raised it. */
-function labelOf({ label: sensitivity }: RecordedCall): Pick<CallContext, 'label' | 'holder' | 'seen'> {
+function restoreLabel({ label: sensitivity }: RecordedCall): Pick<CallContext, 'label' | 'holder' | 'seen'> {
   const label = sensitivity === undefined ? PUBLIC_LABEL : { ...PUBLIC_LABEL, sensitivity }
   return { label, holder: { current: label }, seen: label }
 }
@@ -214,7 +214,7 @@ function toReplayed({ outcome, verdicts, decisive }: Decision): ReplayedDecision
 const ofServer = (offer: Offer | undefined, server: string): Offer | undefined =>
   offer?.server === server ? offer : undefined
 
-function callOf({ callId, principal, method, arguments: given }: RecordedCall, offer: Offer): Call {
+function toCall({ callId, principal, method, arguments: given }: RecordedCall, offer: Offer): Call {
   const args = (given ?? {}) as JsonObject
   return {
     id: callId,

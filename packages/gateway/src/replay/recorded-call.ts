@@ -40,14 +40,14 @@ export function readRecordedCall(record: DecisionRecord): RecordedCall {
     mode: isMode(mode) ? mode : 'NORMAL',
     label: record.label_before,
     arguments: record.arguments,
-    outcome: outcomeOf(record),
+    outcome: inferOutcome(record),
     steps: steps ?? {},
     error: record.type === 'POLICY_DENIED' ? record.error : undefined,
   }
 }
 
 /** The decision of the rules, without the answer of a person. */
-function outcomeOf(record: DecisionRecord): Verdict['outcome'] {
+function inferOutcome(record: DecisionRecord): Verdict['outcome'] {
   const verdicts = Object.values(record.steps ?? {})
   if (verdicts.includes('deny') || (verdicts.length === 0 && record.type === 'POLICY_DENIED')) return 'deny'
   // A call that a server refused by its own rules was allowed by ours.

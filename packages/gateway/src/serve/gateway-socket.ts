@@ -53,7 +53,7 @@ export async function openGatewaySocket(options: GatewaySocketOptions): Promise<
     close: () =>
       new Promise((resolve) => {
         // The state folder may have been replaced, and then has another gateway's socket.
-        if (inodeOf(path) === inode) rmSync(path, { force: true })
+        if (readInode(path) === inode) rmSync(path, { force: true })
         server.close(() => {
           location.close()
           resolve()
@@ -79,7 +79,7 @@ async function listenAt(server: Server, location: SocketLocation): Promise<bigin
       process.umask(mask)
     })
     renameSync(temporary, path)
-    return inodeOf(path)
+    return readInode(path)
   } catch (cause) {
     server.close()
     throw new SallyportError('STATE_UNUSABLE', `Cannot open the socket ${join(folder, name)}.`, {
@@ -89,7 +89,7 @@ async function listenAt(server: Server, location: SocketLocation): Promise<bigin
   }
 }
 
-const inodeOf = (path: string): bigint | undefined => lstatSync(path, { bigint: true, throwIfNoEntry: false })?.ino
+const readInode = (path: string): bigint | undefined => lstatSync(path, { bigint: true, throwIfNoEntry: false })?.ino
 
 function upgrade(request: IncomingMessage, stream: Duplex, options: GatewaySocketOptions): void {
   const wanted = request.headers.upgrade

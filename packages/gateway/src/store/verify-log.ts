@@ -308,8 +308,8 @@ class Verification {
       files,
       records,
       bytes: this.#bytes,
-      first: markOf(first),
-      last: markOf(last),
+      first: toMark(first),
+      last: toMark(last),
       head: this.#head,
       chainedFrom,
       trimmedThrough: this.#trimmedThrough,
@@ -321,4 +321,4 @@ class Verification {
   }
 }
 
-const markOf = (head: LineHead | undefined): RecordMark | undefined => head && { seq: head.seq, time: head.time }
+const toMark = (head: LineHead | undefined): RecordMark | undefined => head && { seq: head.seq, time: head.time }

@@ -45,11 +45,11 @@ function formatNumber(value: number): string {
 /** Prometheus prefers OpenMetrics; a browser and curl get plain text. */
 function prefersOpenMetrics(accept: string | undefined): boolean {
   if (accept === undefined) return false
-  return qualityOf(accept, 'application/openmetrics-text') > qualityOf(accept, 'text/plain')
+  return parseQuality(accept, 'application/openmetrics-text') > parseQuality(accept, 'text/plain')
 }
 
 /** The largest `q` of a media type; 0 if it is not listed. */
-function qualityOf(accept: string, type: string): number {
+function parseQuality(accept: string, type: string): number {
   const weights = accept.split(',').map((range) => {
     const [named = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase())
     if (named !== type) return 0

@@ -36,15 +36,15 @@ export function resolveOtlpTarget(
   const endpoint = settings?.endpoint ?? readVariable(environment, 'OTEL_EXPORTER_OTLP_ENDPOINT')
   if (endpoint === undefined || readVariable(environment, 'OTEL_SDK_DISABLED')?.toLowerCase() === 'true')
     return undefined
-  const urlOf = (signal: 'traces' | 'metrics'): URL | undefined => {
+  const findUrl = (signal: 'traces' | 'metrics'): URL | undefined => {
     const isOff = readVariable(environment, `OTEL_${signal.toUpperCase()}_EXPORTER`) === 'none'
     return isOff ? undefined : signalUrl(endpoint, signal)
   }
   if (!settings) refuseGrpc(environment)
   return {
     source: settings ? 'config' : 'environment',
-    traces: urlOf('traces'),
-    metrics: urlOf('metrics'),
+    traces: findUrl('traces'),
+    metrics: findUrl('metrics'),
     // The headers of a variable may contain the key for another endpoint than the configured one.
     headers: settings?.headers ?? parseHeaders(readVariable(environment, 'OTEL_EXPORTER_OTLP_HEADERS') ?? ''),
     timeout: readMilliseconds(environment, 'OTEL_EXPORTER_OTLP_TIMEOUT', DEFAULT_TIMEOUT),

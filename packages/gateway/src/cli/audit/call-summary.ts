@@ -19,7 +19,7 @@ export function getCallStatus({ decided, asked, answered, expired }: CallHistory
 export function formatCallSummary(history: CallHistory): string {
   const { first, decided } = history
   const who = visibleLine(`${first.agent} (${first.user})`)
-  const about = `${subjectOf(first)} by ${who} at ${formatLocalTime(first.time)}`
+  const about = `${formatSubject(first)} by ${who} at ${formatLocalTime(first.time)}`
   const status = getCallStatus(history)
   const details = DESCRIPTIONS[status](history)
   const wouldHave = decided?.would ? ` ${WOULD_SENTENCES[decided.would.outcome]}` : ''
@@ -32,7 +32,7 @@ const WOULD_SENTENCES = {
 }
 
 /** `notes/delete_note`. A request that is not a tool call is shown with its method. */
-function subjectOf({ server, tool_name, method }: CallHistory['first']): string {
+function formatSubject({ server, tool_name, method }: CallHistory['first']): string {
   const head = canonicalName({ server, tool: '' })
   const name = tool_name.startsWith(head) ? `${server}/${tool_name.slice(head.length)}` : tool_name
   return visibleLine(method === 'tools/call' ? name : `${method} ${name}`)

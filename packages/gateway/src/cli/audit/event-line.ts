@@ -13,9 +13,9 @@ export interface EventLineOptions extends Pick<Screen, 'style' | 'width'> {
 export const eventColumns = ({ width, now }: Omit<EventLineOptions, 'style'>): readonly Column<LoggedEvent>[] => [
   { title: 'TIME', value: ({ time }) => (width === undefined ? formatLocalTime(time) : formatShortTime(time, now)) },
   { title: 'EVENT', value: ({ type }) => type, paint: (event, style) => eventColor(event, style) },
-  { title: 'SUBJECT', value: subjectOf, flexible: true },
+  { title: 'SUBJECT', value: findSubject, flexible: true },
   { title: 'AGENT', value: (event) => ('agent' in event ? event.agent : '') },
-  { title: 'DETAIL', value: detailOf, flexible: true },
+  { title: 'DETAIL', value: formatDetail, flexible: true },
   { title: 'CALL', value: (event) => ('call_id' in event ? event.call_id : ''), expendable: true },
 ]
 
@@ -32,7 +32,7 @@ export function formatEventLine(event: LoggedEvent, { style, width, now }: Event
 const FOLLOWED_WIDTHS = [8, 19, 28, 12, 0, 0]
 const MAX_DETAIL = 200
 
-function subjectOf(event: LoggedEvent): string {
+function findSubject(event: LoggedEvent): string {
   if ('tool_name' in event) return event.tool_name
   if (event.type === 'COUNTERPART_DRIFTED') return isolatedName(event.server)
   if ('server' in event && event.server !== undefined) return instanceIn({ ...event, server: event.server })
@@ -42,7 +42,7 @@ function subjectOf(event: LoggedEvent): string {
   return 'home' in event ? event.home : ''
 }
 
-function detailOf(event: LoggedEvent): string {
+function formatDetail(event: LoggedEvent): string {
   return truncateText(formatEventDetail(event), MAX_DETAIL)
 }
 

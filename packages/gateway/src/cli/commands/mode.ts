@@ -50,7 +50,7 @@ async function show(context: CliContext, flags: GlobalFlags, screen: Screen): Pr
   }))
   if (screen.json) return screen.printJson({ ...view, ...(tools && { tools }) })
   const open = tools && `${tools.open} of ${tools.all} can be called`
-  const facts = [...factsOf(view, context.now()), ['tools', open] as const]
+  const facts = [...listFacts(view, context.now()), ['tools', open] as const]
   screen.printFacts(facts.map(([name, value]) => ({ name, value })))
   if (age !== 'running') screen.printMessage(noGatewayMessage(context, flags))
   const { problem } = view
@@ -83,7 +83,7 @@ async function countTools(client: GatewayClient): Promise<{ readonly open: numbe
   return { open: tools.filter(({ offered }) => offered).length, all: tools.length }
 }
 
-function factsOf(view: ModeView, now: Date): readonly (readonly [string, string | undefined])[] {
+function listFacts(view: ModeView, now: Date): readonly (readonly [string, string | undefined])[] {
   return [
     ['mode', view.mode],
     ['means', MODE_MEANINGS[view.mode]],

@@ -63,7 +63,7 @@ async function showProfile(context: CliContext, flags: GlobalFlags, typed: strin
   const report = createProfileReport(findEffectiveProfile(profiles, ref), view)
   const warnings = listProfileWarnings(report, view)
   if (screen.json) return screen.printJson({ file: path, ...report, warnings })
-  screen.printFacts(factsOf(report, path).map(([name, value]) => ({ name, value })))
+  screen.printFacts(listFacts(report, path).map(([name, value]) => ({ name, value })))
   printWarnings(screen, warnings)
 }
 
@@ -91,7 +91,7 @@ export function formatToolCount({ selectedMcpTools, tools }: ProfileReport): str
   return tools === undefined ? 'unknown' : `${tools.selected.length} of ${tools.available}`
 }
 
-function factsOf(report: ProfileReport, path: string): readonly (readonly [string, string])[] {
+function listFacts(report: ProfileReport, path: string): readonly (readonly [string, string])[] {
   const { name, agent, title, selectedMcpTools, tools, tokenBudget, session, clientApproval, line } = report
   const listed = selectedMcpTools ? (tools?.selected.map(visibleLine) ?? []) : []
   return [

@@ -167,7 +167,7 @@ function formatDelegation(ref: ToolRef, call: HookCall, options: DelegationOptio
   const why = `The tool ${tool} of the server ${server} is isolated: its result is not to enter this conversation as it is.`
   if (gateway !== undefined && configuredName !== undefined) {
     const server = isServerId(configuredName) ? configuredName : slugServerId(configuredName)
-    const name = agent.toolName(gateway, wireNameOf({ server, tool: ref.tool }, naming))
+    const name = agent.toolName(gateway, formatWireName({ server, tool: ref.tool }, naming))
     const instead = JSON.stringify({ tool: name, ...(input !== undefined && { arguments: input }) })
     return `${why} Call the same tool through the gateway instead, ${describeInput(input)}:\n${instead}`
   }
@@ -179,7 +179,7 @@ function formatDelegation(ref: ToolRef, call: HookCall, options: DelegationOptio
   ].join('\n')
 }
 
-function wireNameOf(ref: ToolRef, naming: Json | undefined): string {
+function formatWireName(ref: ToolRef, naming: Json | undefined): string {
   if (naming === 'bare') return ref.tool
   return naming === 'mcp' ? mcpName(ref) : plainName(ref)
 }

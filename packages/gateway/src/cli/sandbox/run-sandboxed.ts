@@ -9,7 +9,7 @@ import {
   parseHostRule,
   SallyportError,
 } from '@sallyport/core'
-import { DEFAULT_SETTINGS, locateHome, locateKeys, locateState, userHomeOf } from '../../config/config.ts'
+import { DEFAULT_SETTINGS, findUserHome, locateHome, locateKeys, locateState } from '../../config/config.ts'
 import {
   buildSandboxEnvironment,
   createBubblewrapDriver,
@@ -88,7 +88,7 @@ function readMounts({ environment, cwd }: CliContext, { home, state, workspace, 
     locateState({ flag: state, environment, cwd }),
     locateKeys({ environment, cwd }),
   ]
-  const protection = createProtection({ userHome: userHomeOf(environment), own })
+  const protection = createProtection({ userHome: findUserHome(environment), own })
   const mounts = mount.map((written) => parseMount(written, { cwd, protection }))
   return {
     protection,

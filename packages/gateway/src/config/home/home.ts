@@ -65,7 +65,7 @@ function pathExists(path: string): boolean {
 }
 
 /** The user's home folder. HOME comes first: tests and `sudo -E` rely on it. */
-export function userHomeOf(environment: Environment): string {
+export function findUserHome(environment: Environment): string {
   const home = createLookup(environment)('HOME')
   return home !== undefined && isAbsolute(home) ? home : homedir()
 }
@@ -78,12 +78,12 @@ function resolveFlag(path: string, flag: string, options: LocateOptions): string
 }
 
 function resolvePath(path: string, { environment, cwd }: Omit<LocateOptions, 'flag'>): string {
-  if (path === '~') return userHomeOf(environment)
-  return path.startsWith('~/') ? join(userHomeOf(environment), path.slice(2)) : resolve(cwd, path)
+  if (path === '~') return findUserHome(environment)
+  return path.startsWith('~/') ? join(findUserHome(environment), path.slice(2)) : resolve(cwd, path)
 }
 
 function xdgFolder(environment: Environment, variable: string, fallback: string): string {
   const value = createLookup(environment)(variable)
   // The XDG base directory specification: a relative path is invalid and is to be ignored.
-  return value !== undefined && isAbsolute(value) ? value : join(userHomeOf(environment), fallback)
+  return value !== undefined && isAbsolute(value) ? value : join(findUserHome(environment), fallback)
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { dirname, join } from 'node:path'
 import { SallyportError } from '@sallyport/core'
-import { causeCode, describeDiskError, lockPathOf, makeFolder, replaceFile, withLockFile } from '../../disk/disk.ts'
+import { causeCode, describeDiskError, resolveLockPath, makeFolder, replaceFile, withLockFile } from '../../disk/disk.ts'
 import { maxHomeFileBytes, readHomeFile } from '../home/home-content.ts'
 import { invalidFileError } from '../load-settings.ts'
 import type { Profiles } from '../settings.ts'
@@ -42,7 +42,7 @@ export async function changeProfilesFile(home: string, change: ProfilesChange): 
   const path = join(home, 'profiles.json')
   try {
     makeFolder(dirname(path))
-    return await withLockFile(lockPathOf(path), async (isHeld) => {
+    return await withLockFile(resolveLockPath(path), async (isHeld) => {
       for (let tries = 0; tries < MAX_ATTEMPTS; tries++) {
         const written = await tryChange(path, change, isHeld)
         if (!written) continue

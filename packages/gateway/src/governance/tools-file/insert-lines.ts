@@ -1,5 +1,5 @@
 import { createFileIssue } from './file-issue.ts'
-import { columnOf } from './insertion-point.ts'
+import { findColumn } from './insertion-point.ts'
 import { type Intent, matchesIntent } from './matches-intent.ts'
 import { type FileEntry, type ParsedFile, type ParseResult, parseChanged } from './parsed-file.ts'
 import { applySplices, type EditResult, type Splice } from './splice.ts'
@@ -56,19 +56,19 @@ interface Indentation {
 
 /** Uses the indentation of the entries; if there are none, that of the sections. */
 export function detectIndentation(file: ParsedFile): Indentation {
-  const sections = [...(file.root.pairs?.values() ?? [])].map(({ target }) => columnOf(target, file))
+  const sections = [...(file.root.pairs?.values() ?? [])].map(({ target }) => findColumn(target, file))
   const sectionLevel = spaces(sections.find((column) => column !== undefined && column > 0))
   const entries = file.entries.filter(({ range }) => range !== undefined)
-  const toolsLevel = entries[0]?.range?.indent ?? columnOf(file.root.pairs?.get('tools')?.target, file)
+  const toolsLevel = entries[0]?.range?.indent ?? findColumn(file.root.pairs?.get('tools')?.target, file)
   const level = spaces(toolsLevel) ?? sectionLevel ?? DEFAULT_INDENT
-  const step = spaces(entries.map((entry) => stepOf(entry, file)).findLast((width) => width !== undefined))
+  const step = spaces(entries.map((entry) => measureStep(entry, file)).findLast((width) => width !== undefined))
   return { level, step: step ?? level }
 }
 
 const spaces = (width: number | undefined): string | undefined => (width === undefined ? undefined : ' '.repeat(width))
 
-function stepOf({ range, parsed }: FileEntry, file: ParsedFile): number | undefined {
-  const column = parsed === undefined ? range?.fields?.[0]?.indent : columnOf(parsed, file)
+function measureStep({ range, parsed }: FileEntry, file: ParsedFile): number | undefined {
+  const column = parsed === undefined ? range?.fields?.[0]?.indent : findColumn(parsed, file)
   return column === undefined || range === undefined || column <= range.indent ? undefined : column - range.indent
 }
 

@@ -43,7 +43,7 @@ export function findInsertionPoint(file: ParsedFile, name: 'tools' | 'tool_categ
     line,
     lineAfterBlanks: lineAfterBlanks(source, line, cut.end),
     empty: line === cut.line + 1,
-    indent: indent ?? columnOf(pair.target, file),
+    indent: indent ?? findColumn(pair.target, file),
   }
 }
 
@@ -53,7 +53,7 @@ function isUnwritten({ node, value }: YamlValue): boolean {
 }
 
 /** The column of the first key of a mapping in block style. */
-export function columnOf(value: YamlValue | undefined, { source, originalOffset }: ParsedFile): number | undefined {
+export function findColumn(value: YamlValue | undefined, { source, originalOffset }: ParsedFile): number | undefined {
   if (value === undefined || value.node === null || !isBlockMap(value)) return undefined
   const offset = originalOffset(value.node.range[0])
   return offset - lineStart(source, lineAt(source, offset))

@@ -17,8 +17,8 @@ export function matchesIntent(before: ParsedFile, after: ParsedFile, intent: Int
     hasIntendedEntries(before, after, intent) &&
     isDeepStrictEqual(otherSections(after.root), otherSections(before.root)) &&
     isDeepStrictEqual(
-      categoriesOf(after.root),
-      new Map<string, unknown>([...categoriesOf(before.root), ...intent.categories]),
+      readCategories(after.root),
+      new Map<string, unknown>([...readCategories(before.root), ...intent.categories]),
     )
   )
 }
@@ -69,7 +69,7 @@ function otherSections(root: YamlValue): unknown {
   return new Map(others.map(({ key, target }) => [key, target.value]))
 }
 
-function categoriesOf(root: YamlValue): ReadonlyMap<string, unknown> {
+function readCategories(root: YamlValue): ReadonlyMap<string, unknown> {
   const pairs = findSection(root, 'tool_categories')?.target.pairs?.values() ?? []
   return new Map(Array.from(pairs, ({ key, target }) => [key, target.value]))
 }

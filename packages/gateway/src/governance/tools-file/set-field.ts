@@ -2,7 +2,7 @@ import { isDeeperThan, type Json, quoteText, toCamelCase } from '@sallyport/core
 import { isCollection, isScalar } from 'yaml'
 import { readPolicyFields } from '../../config/config.ts'
 import { changeSafely, detectIndentation, insertLines, refuseUnparsed, toCommentText } from './insert-lines.ts'
-import { columnOf } from './insertion-point.ts'
+import { findColumn } from './insertion-point.ts'
 import { readEntryValue } from './matches-intent.ts'
 import type { EntryRange } from './outline.ts'
 import { type FileEntry, findPair, type ParsedFile, type ParseResult } from './parsed-file.ts'
@@ -71,7 +71,7 @@ function findValueProblem({ field, value }: FieldChange): string | undefined {
 function findEntryProblem(file: ParsedFile, { key, range, parsed }: FileEntry): string | undefined {
   if (range === undefined) return 'the entry is inherited, or is in a mapping in flow style ({…})'
   if (findPair(findPair(file.root, 'tools')?.target, key)?.aliased === true) return 'the entry is an alias (*…)'
-  if (parsed === undefined || columnOf(parsed, file) !== undefined) return undefined
+  if (parsed === undefined || findColumn(parsed, file) !== undefined) return undefined
   return 'the entry is not written in block style, one field on each line'
 }
 
@@ -79,7 +79,7 @@ function findEntryProblem(file: ParsedFile, { key, range, parsed }: FileEntry): 
 function planInsertions(file: ParsedFile, { range, parsed }: FileEntry, change: FieldChange): Plan['attempts'] {
   if (range === undefined) return []
   const { source } = file
-  const own = parsed === undefined ? range.fields?.[0]?.indent : columnOf(parsed, file)
+  const own = parsed === undefined ? range.fields?.[0]?.indent : findColumn(parsed, file)
   const level = own === undefined ? ' '.repeat(range.indent) + detectIndentation(file).step : ' '.repeat(own)
   const line = `${level}${change.field}: ${formatValue(change.value)}${formatComment(change) ?? ''}`
   const afterFields = findLineAfter(range, (at) => indentOf(source, at) > range.indent)
@@ -142,16 +142,16 @@ function findSpan(file: ParsedFile, { range, parsed }: FileEntry, field: string)
   if (parsed !== undefined) {
     const own = [...(parsed.pairs?.values() ?? [])].filter(({ inherited }) => !inherited)
     const pair = own.find(({ key }) => isMeant(key))
-    return pair && parsedSpan(file, pair, columnOf(parsed, file) ?? 0)
+    return pair && parsedSpan(file, pair, findColumn(parsed, file) ?? 0)
   }
   const plain = range?.fields?.find(({ written }) => isMeant(written.key))
   if (plain === undefined) return undefined
   const { line, indent, written } = plain
   const start = lineStart(file.source, line) + indent
-  return spanOf(file, { key: written.key, from: start + written.from, to: start + written.to })
+  return toValueSpan(file, { key: written.key, from: start + written.from, to: start + written.to })
 }
 
-function spanOf({ source }: ParsedFile, span: Omit<ValueSpan, 'prefix'>): ValueSpan {
+function toValueSpan({ source }: ParsedFile, span: Omit<ValueSpan, 'prefix'>): ValueSpan {
   return { ...span, prefix: source.text[span.from - 1] === ':' ? ' ' : '' }
 }
 
@@ -164,7 +164,7 @@ function parsedSpan(file: ParsedFile, { key, target, aliased }: YamlPair, column
   // Both ends are in the same entry, and only whole entries were removed from the parsed text.
   const to = from + node.range[1] - node.range[0]
   if (isScalar(node) && node.type?.startsWith('BLOCK') === true) return { why: `the value of ${key} is a block scalar` }
-  if (!isCollection(node) || node.flow === true) return spanOf(file, { key, from, to })
+  if (!isCollection(node) || node.flow === true) return toValueSpan(file, { key, from, to })
   const written = file.source.text.slice(from, to).trimEnd()
   if (written.includes('#')) return { why: `the value of ${key} contains comments` }
   const start = file.source.text.lastIndexOf('\n', from) + 1

@@ -14,7 +14,7 @@ import {
   inspectOffer,
   type NewEntry,
   type OfferRegistry,
-  pinOf,
+  computePin,
   reviewedText,
 } from '../../governance/governance.ts'
 import type { DefinitionStore, OfferRecord } from '../../store/store.ts'
@@ -146,8 +146,8 @@ export class ToolDiscovery {
   #storeDefinitions(server: string, offers: readonly Offer[]): void {
     const { rules, known, definitions } = this.#options
     const isPinned = (offer: Offer): boolean =>
-      known.find(offer)?.pin === pinOf(offer) || rules.policyOf(offer).pin.some(({ value }) => value === pinOf(offer))
-    const pinned = offers.filter(isPinned).map((offer) => ({ pin: pinOf(offer), text: () => reviewedText(offer) }))
+      known.find(offer)?.pin === computePin(offer) || rules.policyOf(offer).pin.some(({ value }) => value === computePin(offer))
+    const pinned = offers.filter(isPinned).map((offer) => ({ pin: computePin(offer), text: () => reviewedText(offer) }))
     definitions.save(server, pinned, () => new Set([...rules.pins(), ...known.pins]))
   }
 
@@ -169,7 +169,7 @@ export class ToolDiscovery {
 
   #findDrift(offer: Offer): Drift | undefined {
     const broken = findBrokenPin(offer, this.#options.rules.policyOf(offer))
-    return broken && { offer, pin: broken.value, now: pinOf(offer) }
+    return broken && { offer, pin: broken.value, now: computePin(offer) }
   }
 
   #reportDrifts(server: string, offers: readonly Offer[]): void {
@@ -221,7 +221,7 @@ export class ToolDiscovery {
       requiresApproval: requiresApproval.value || findings.length > 0,
       allowedInModes: allowedInModes.value,
       // Writing an entry must not accept a definition that changed while there was none.
-      pin: known.find(offer)?.pin || pinOf(offer),
+      pin: known.find(offer)?.pin || computePin(offer),
     }
   }
 }
@@ -332,7 +332,7 @@ export class OfferInspection {
 
   #updateRecord(offer: Offer, before: OfferRecord, { overShare, written }: DiscoveryResult): OfferRecord {
     const { rules } = this.#options
-    const now = pinOf(offer)
+    const now = computePin(offer)
     const own = before.findings.filter(({ kind }) => kind !== 'share')
     const findings = overShare.has(offer) ? [...own, OVER_SHARE] : own
     if (offer.kind !== 'tool' || !rules.hasOwnEntry(offer)) return { ...before, pin: before.pin || now, findings }

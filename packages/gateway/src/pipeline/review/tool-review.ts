@@ -10,7 +10,7 @@ import {
   type ToolEntry,
 } from '@sallyport/core'
 import { type Catalog, type Offer, reviewName } from '../../catalog/catalog.ts'
-import { type OfferRegistry, pinOf, reviewedText, type ToolsEditor } from '../../governance/governance.ts'
+import { type OfferRegistry, computePin, reviewedText, type ToolsEditor } from '../../governance/governance.ts'
 import type { DefinitionStore, OfferRecord } from '../../store/store.ts'
 import type { ActiveRules } from '../rules/active-rules.ts'
 import { findBrokenPin, resolvePinState } from '../steps/pin-state.ts'
@@ -107,8 +107,8 @@ export class ToolReview {
   }
 
   definitionOf(offer: Offer): DefinitionReview {
-    const now = pinOf(offer)
-    const pin = this.#pinOf(offer)
+    const now = computePin(offer)
+    const pin = this.#computePin(offer)
     const reviewed = pin === undefined ? undefined : this.#options.loadPinned(pin)
     const changes =
       pin === undefined || pin === now ? [] : diffDefinitions(reviewed, JSON.parse(reviewedText(offer)) as JsonObject)
@@ -116,7 +116,7 @@ export class ToolReview {
   }
 
   /** The pin of an offer. If there are several, one that does not match the definition. */
-  #pinOf(offer: Offer): string | undefined {
+  #computePin(offer: Offer): string | undefined {
     const policy = this.#options.rules.policyOf(offer)
     return (findBrokenPin(offer, policy) ?? policy.pin[0])?.value
   }
@@ -147,7 +147,7 @@ export class ToolReview {
   async accept(offer: Offer, acceptance: Acceptance): Promise<void> {
     const { rules } = this.#options
     const { shown } = acceptance
-    if (shown !== pinOf(offer)) throw changedAgain(offer)
+    if (shown !== computePin(offer)) throw changedAgain(offer)
     const findings = rules.findingsOf(offer).map(formatFinding)
     const hasOpenFindings = rules.openFindingsOf(offer).length > 0
     if (this.#isPinnedInFile(offer)) await this.#acceptInFile(offer, acceptance)
@@ -165,7 +165,7 @@ export class ToolReview {
     const { editor, rules } = this.#options
     const entries = this.#entriesToPin(offer, shown)
     if (entries.length === 0) return
-    const from = this.#pinOf(offer) ?? ''
+    const from = this.#computePin(offer) ?? ''
     this.#storeDefinition(offer)
     const event = { type: 'PIN_CHANGED', tool_name: offer.recordName, by, via } as const
     // Recorded first: after a crash there must be no accepted definition that is missing in the log.
@@ -184,7 +184,7 @@ export class ToolReview {
 
   /** For offers without an entry: their pins are in the state. */
   async #acceptInState(offer: Offer, { shown, by, via }: Acceptance): Promise<void> {
-    const from = this.#pinOf(offer) ?? ''
+    const from = this.#computePin(offer) ?? ''
     if (from === shown) return
     this.#storeDefinition(offer)
     await this.#options.record({ type: 'PIN_CHANGED', tool_name: reviewName(offer), from, to: shown, by, via })
@@ -194,7 +194,7 @@ export class ToolReview {
   async #acceptFindings(offer: Offer, findings: readonly string[], { by, via }: Acceptance): Promise<void> {
     await this.#options.record({ type: 'FINDINGS_ACCEPTED', tool_name: reviewName(offer), findings, by, via })
     const isAsked = offer.kind === 'tool' && this.#asksForFindings(offer)
-    this.#storeRecord(offer, { pin: pinOf(offer), accepted: findings })
+    this.#storeRecord(offer, { pin: computePin(offer), accepted: findings })
     if (!isAsked) return
     const comment = `findings accepted by ${by}, ${this.#options.now().toISOString().slice(0, 10)}`
     for (const { key } of this.#options.rules.ownEntriesOf(offer))
@@ -220,7 +220,7 @@ export class ToolReview {
 
   #storeDefinition(offer: Offer): void {
     const { definitions, known, rules } = this.#options
-    const pinned = [{ pin: pinOf(offer), text: () => reviewedText(offer) }]
+    const pinned = [{ pin: computePin(offer), text: () => reviewedText(offer) }]
     definitions.save(offer.server, pinned, () => new Set([...rules.pins(), ...known.pins]))
   }
 
@@ -304,11 +304,11 @@ function diffDefinitions(before: JsonObject | undefined, after: JsonObject): rea
   // Offers that are not tools have a display name besides the name that identifies them.
   const parts = after.inputSchema === undefined ? [...PARTS, ...OTHER_PARTS] : PARTS
   return parts
-    .map((part) => ({ part, lines: diffLines(linesOf(before?.[part]), linesOf(after[part])) }))
+    .map((part) => ({ part, lines: diffLines(toLines(before?.[part]), toLines(after[part])) }))
     .filter(({ lines }) => lines.length > 0)
 }
 
-function linesOf(value: Json | undefined): readonly string[] {
+function toLines(value: Json | undefined): readonly string[] {
   if (value === undefined) return []
   if (typeof value === 'string') return value.split(/\r\n|[\n\r\u0085\u2028\u2029]/).flatMap(wrapLine)
   return JSON.stringify(value, undefined, 2).split('\n')

@@ -1,5 +1,5 @@
 import type { PolicyValue, Step, Verdict } from '@sallyport/core'
-import { type Approvals, type Grant, pinOf } from '../../governance/governance.ts'
+import { type Approvals, type Grant, computePin } from '../../governance/governance.ts'
 import { approvalReason, approvalSubject } from '../approval-subject.ts'
 import { type Call, isAboutTask } from '../call.ts'
 import type { CallContext } from './call-context.ts'
@@ -12,7 +12,7 @@ export function approveStep(approvals: Pick<Approvals, 'grantFor'>): Step<CallCo
       const { rules, call, grant } = subject
       const isUnchecked = subject.checked.outcome === 'ask' && !rules.isSchemaAccepted
       if (!rules.approval.value && !isUnchecked) return allowWithoutApproval(rules.approval)
-      if (grant && grant.definition !== pinOf(call.offer)) return denyChangedDefinition(call)
+      if (grant && grant.definition !== computePin(call.offer)) return denyChangedDefinition(call)
       if (grant) return granted(`approved (${grant.scope}) by ${grant.by}`, rules.approval, grant)
       // A task exists because its call was approved; a request about the task is not a new call.
       if (isAboutTask(call) && rules.mode !== 'LOCKDOWN') return allowed('its task was approved', rules.approval)

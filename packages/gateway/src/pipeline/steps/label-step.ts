@@ -10,7 +10,7 @@ import {
 } from '@sallyport/core'
 import { reviewName } from '../../catalog/catalog.ts'
 import type { LabelSettings, PrivateRoute } from '../../config/config.ts'
-import { PUBLIC_LABEL, pinOf, type SessionLabel } from '../../governance/governance.ts'
+import { PUBLIC_LABEL, computePin, type SessionLabel } from '../../governance/governance.ts'
 import type { CallContext } from './call-context.ts'
 
 export interface LabelStepOptions {
@@ -36,7 +36,7 @@ function evaluate(subject: CallContext, options: LabelStepOptions): Verdict {
   if (!isPrivate(label.sensitivity, privateFrom)) return allowed(`the session is ${label.sensitivity}`)
   const { permission } = rules.policy
   // The person read another definition if the server has changed it since.
-  const isGranted = grant?.isForPrivateData === true && grant.definition === pinOf(call.offer)
+  const isGranted = grant?.isForPrivateData === true && grant.definition === computePin(call.offer)
   if (permission.value.includes('CONNECT')) {
     const route = options.privateRouteOf(call.offer.server)
     const isRouted =

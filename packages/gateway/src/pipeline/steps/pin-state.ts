@@ -1,6 +1,6 @@
 import type { PolicyValue, ToolPolicy } from '@sallyport/core'
 import type { Offer } from '../../catalog/catalog.ts'
-import { pinOf } from '../../governance/governance.ts'
+import { computePin } from '../../governance/governance.ts'
 
 /** How a definition compares to the reviewed one. `unpinned`: any definition is accepted. */
 export const PIN_STATES = ['pinned', 'changed', 'unpinned'] as const
@@ -17,6 +17,6 @@ export function resolvePinState(offer: Offer, policy: Pinned): PinState {
 export function findBrokenPin(offer: Offer, { pin }: Pinned): PolicyValue<string> | undefined {
   if (pin.length === 0) return undefined
   // An unlisted URI has the pin of the template that it matches.
-  const now = pinOf(offer.through ?? offer)
+  const now = computePin(offer.through ?? offer)
   return pin.find(({ value }) => value !== now)
 }

@@ -12,7 +12,7 @@ import {
   readBearerToken,
   sessionCookie,
 } from '../../sessions/sessions.ts'
-import { pathOf, type Routes } from '../http/http-server.ts'
+import { parsePath, type Routes } from '../http/http-server.ts'
 import { sendProblem } from '../problem.ts'
 import { type AdminContext, type ApprovalContext, modeView, OPERATOR_INTERFACES } from './admin-context.ts'
 import { sendLoginPage } from './login-page.ts'
@@ -54,7 +54,7 @@ export function createAdmin(context: AdminContext, load: LoadApi = loadApiListen
   }
   return async (request, response, bearer) => {
     setAdminHeaders(response)
-    const visit = { request, response, path: pathOf(request) }
+    const visit = { request, response, path: parsePath(request) }
     try {
       await routeAdminRequest(visit, { context, bearer, loadApi })
     } catch (error) {

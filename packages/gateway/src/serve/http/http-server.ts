@@ -124,7 +124,7 @@ function runHandler(visit: RoutedRequest, handler: RouteHandler): void {
 /** Routes every path of the gateway. */
 function routePath(visit: RoutedRequest<IncomingMessage>, response: ServerResponse): Promise<void> | undefined {
   const { request, routes } = visit
-  const path = pathOf(request)
+  const path = parsePath(request)
   if (path === '/mcp' || path.startsWith('/mcp/')) return routeMcp(path, visit)
   if (path === KEYS_PATH) return sendKeys(request, response, routes)
   if (path !== '/healthz' && path !== '/readyz') return routeAdmin(request, response, routes)
@@ -134,7 +134,7 @@ function routePath(visit: RoutedRequest<IncomingMessage>, response: ServerRespon
 }
 
 function refuse({ request, answer, routes }: RoutedRequest, error: unknown): void {
-  const refusal = toRefusal(error, (bug) => routes.onBug(bug, `${request.method} ${pathOf(request)}`))
+  const refusal = toRefusal(error, (bug) => routes.onBug(bug, `${request.method} ${parsePath(request)}`))
   sendRefusal(answer, refusal)
 }
 
@@ -203,7 +203,7 @@ function narrowToProfile(principal: Principal, path: string, { narrow }: Routes)
   return narrow(principal, { agent, variant })
 }
 
-export function pathOf(request: Pick<IncomingMessage, 'url'>): string {
+export function parsePath(request: Pick<IncomingMessage, 'url'>): string {
   // A proxy may send the URL in absolute form; the guard has already compared its authority with Host.
   const target = request.url ?? '/'
   const url = target.startsWith('/') ? target : target.replace(/^https?:\/\/[^/?#]*/i, '') || '/'

@@ -2,7 +2,7 @@ import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync } fr
 import { dirname, join } from 'node:path'
 import { isJsonObject, type Json, SallyportError } from '@sallyport/core'
 import { hasKeyFolder, type KeyLocation, keysUnusable, openKeyFolder, readPrivateFile } from '@sallyport/kit/keys'
-import { describeDiskError, lockPathOf, removeStaleTempFiles, replaceFile, withLockFile } from '../../disk/disk.ts'
+import { describeDiskError, resolveLockPath, removeStaleTempFiles, replaceFile, withLockFile } from '../../disk/disk.ts'
 import { type CallerKey, isDue, type PrivateJwk, renewKeys } from './caller-key-set.ts'
 
 const FILE_NAME = 'caller-keys.json'
@@ -45,7 +45,7 @@ export function countCallerKeys({ folder, notInside }: KeyLocation): number {
 async function changeKeys(path: string, now: () => number): Promise<readonly CallerKey[]> {
   removeStaleTempFiles(dirname(path))
   for (;;) {
-    const written = await withLockFile(lockPathOf(path), async (isHeld) => {
+    const written = await withLockFile(resolveLockPath(path), async (isHeld) => {
       const keys = readKeys(path)
       if (!isDue(keys, now())) return keys
       const renewed = renewKeys(keys, now(), createKey)

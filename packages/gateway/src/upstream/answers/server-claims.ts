@@ -17,7 +17,7 @@ export function readServerClaims({ parts, envelope }: Frame): JsonObject | undef
   for (const { start, end } of reservedMembers) {
     const isShort = end - start <= MAX_CLAIM_BYTES
     const text = sliceBytes(parts, start, isShort ? end : start + MAX_KEY_BYTES).toString('utf8')
-    const member = isShort ? parseMember(text) : { [keyOf(text)]: null }
+    const member = isShort ? parseMember(text) : { [parseKey(text)]: null }
     for (const [key, value] of Object.entries(member)) claims.set(key, claims.has(key) ? null : (value ?? null))
   }
   return Object.fromEntries(claims)
@@ -36,13 +36,13 @@ export function readQuestionClaims(question: JsonObject, { parts }: Pick<Frame, 
 
 function parseMember(text: string): JsonObject {
   const member = `{${text}}`
-  if (hasDuplicateKey(member)) return { [keyOf(text)]: null }
+  if (hasDuplicateKey(member)) return { [parseKey(text)]: null }
   const parsed: unknown = JSON.parse(member)
   return isJsonObject(parsed) ? parsed : {}
 }
 
 /** The key at the beginning of a member; of a key that is cut off, what is there. */
-function keyOf(text: string): string {
+function parseKey(text: string): string {
   const quoted = /^"(?:[^"\\]|\\.)*"/s.exec(text)?.[0]
   return quoted === undefined ? text : String(JSON.parse(quoted))
 }
