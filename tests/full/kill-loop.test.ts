@@ -7,11 +7,12 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, expect, it } from 'vitest'
 import { modernRequest } from '../harness/mcp-client.ts'
 import { eventually, processesWith } from '../harness/processes.ts'
+import { roundsOf } from '../harness/rounds.ts'
 import { runCommand } from '../harness/run-command.ts'
 import { MAIN, makePlace, type Place, REPOSITORY, readRecords } from '../harness/run-gateway.ts'
 import { promise } from '../promises.ts'
 
-const ROUNDS = 200
+const ROUNDS = roundsOf({ few: 60, many: 60, all: 200 })
 /** Each lane has a state of its own, which all its rounds share: one lane starts while the other is killed. */
 const LANES = 2
 const CALLERS = 6

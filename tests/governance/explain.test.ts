@@ -58,7 +58,8 @@ describe(`explain: ${promise('GOV-25')}`, () => {
     const pin = placeOf(running, 'mcp__notes__create_note', 'pin')
     expect(drifted).toMatch(/^Refused: notes\/create_note .*, by the step pin \(DEFINITION_CHANGED\), and not sent/)
     expect(drifted).toContain(`tools.yaml:${pin.line}\n`)
-    expect(drifted).toContain('`sallyport tools accept mcp__notes__create_note`')
+    // In the folders of this command, so that it is about the same gateway.
+    expect(drifted).toMatch(/`sallyport tools accept mcp__notes__create_note --\w+ \S+/)
 
     expect(await call(running, 'notes_delete_note', { id: 'n1' })).toContain('APPROVAL_EXPIRED')
     const expired = await explained(running, 'POLICY_DENIED')

@@ -108,7 +108,6 @@ export { type ArgumentRuleOptions, compileArgumentRules } from './policy/argumen
 export {
   ALLOW,
   compileSteps,
-  createPassThroughStep,
   type Decision,
   decide,
   type RuleSource,

@@ -1,16 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import {
-  ALLOW,
-  compileSteps,
-  createPassThroughStep,
-  decide,
-  STEP_NAMES,
-  type Step,
-  type StepName,
-  UNDECIDED,
-  type Verdict,
-} from './decide.ts'
+import { ALLOW, compileSteps, decide, STEP_NAMES, type Step, type StepName, UNDECIDED, type Verdict } from './decide.ts'
 
 const verdict = (outcome: Verdict['outcome']): Verdict => {
   if (outcome === 'allow') return ALLOW
@@ -50,10 +40,9 @@ describe('a decision', () => {
   })
 
   it('is the same when the steps are compiled, for any earlier decision and subject', () => {
-    const gates = fc.array(fc.constantFrom('open', 'allow', 'ask', 'deny', 'even'), { maxLength: 6 })
+    const gates = fc.array(fc.constantFrom('allow', 'ask', 'deny', 'even'), { maxLength: 6 })
     const gateOf = (kind: string, index: number): Step<number> => {
       const name = STEP_NAMES[index % STEP_NAMES.length] ?? 'select'
-      if (kind === 'open') return createPassThroughStep(name)
       if (kind === 'even') return { name, evaluate: (subject) => verdict(subject % 2 === 0 ? 'allow' : 'deny') }
       return step(name, kind as Verdict['outcome'])
     }
@@ -68,7 +57,7 @@ describe('a decision', () => {
   })
 
   it('is made once for the same verdicts', () => {
-    const compiled = compileSteps([createPassThroughStep('mode'), step('limits', 'allow')])
+    const compiled = compileSteps(stepsOf(['allow', 'allow']))
     expect(compiled({}, UNDECIDED)).toBe(compiled({}, UNDECIDED))
     const earlier = decide(stepsOf(['allow', 'ask']), {})
     expect(compiled({}, earlier)).toBe(compiled({}, earlier))
@@ -122,11 +111,5 @@ describe('a decision', () => {
     const evaluate = (subject: string): Verdict => verdict(subject === 'yes' ? 'allow' : 'deny')
     expect(decide([{ name: 'mode', evaluate }], 'yes').outcome).toBe('allow')
     expect(decide([{ name: 'mode', evaluate }], 'no').outcome).toBe('deny')
-  })
-
-  it('says that a pass-through step has no rules', () => {
-    expect(decide([createPassThroughStep('mode')], {}).verdicts).toEqual([
-      { step: 'mode', verdict: { outcome: 'allow', reason: 'no rules' } },
-    ])
   })
 })

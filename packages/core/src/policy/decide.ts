@@ -28,17 +28,7 @@ export type Verdict =
 export const ALLOW: Verdict = Object.freeze({ outcome: 'allow' })
 
 /** The order of the steps. Listing runs the first three, which do not depend on a call. Calling runs all of them. */
-export const STEP_NAMES = [
-  'select',
-  'mode',
-  'pin',
-  'validate',
-  'permission',
-  'label',
-  'arguments',
-  'limits',
-  'approve',
-] as const
+export const STEP_NAMES = ['select', 'mode', 'pin', 'validate', 'label', 'arguments', 'limits', 'approve'] as const
 
 export type StepName = (typeof STEP_NAMES)[number]
 
@@ -46,8 +36,6 @@ export type StepName = (typeof STEP_NAMES)[number]
 export interface Step<Subject> {
   readonly name: StepName
   readonly evaluate: (subject: Subject) => Verdict
-  /** The verdict, if it is the same for every subject. */
-  readonly constantVerdict?: Verdict
 }
 
 export interface StepVerdict {
@@ -87,17 +75,15 @@ export function decide<Subject>(
 export function compileSteps<Subject>(
   steps: readonly Step<Subject>[],
 ): (subject: Subject, earlier: Decision) => Decision {
-  const evaluated = steps.filter(({ constantVerdict }) => constantVerdict === undefined)
   const last = new WeakMap<Decision, CachedDecision>()
   return (subject, earlier) => {
     const cached = last.get(earlier)
-    if (cached && evaluated.every(({ evaluate }, at) => evaluate(subject) === cached.verdicts[at]))
-      return cached.decision
+    if (cached && steps.every(({ evaluate }, at) => evaluate(subject) === cached.verdicts[at])) return cached.decision
     const decision = decide(steps, subject, earlier)
     const newVerdicts = decision.verdicts.slice(earlier.verdicts.length)
     // After a denial the remaining steps did not run, so their verdicts are unknown.
     if (newVerdicts.length === steps.length)
-      last.set(earlier, { verdicts: evaluatedVerdicts(steps, newVerdicts), decision })
+      last.set(earlier, { verdicts: newVerdicts.map(({ verdict }) => verdict), decision })
     return decision
   }
 }
@@ -106,19 +92,6 @@ interface CachedDecision {
   readonly verdicts: readonly Verdict[]
   readonly decision: Decision
 }
-
-const evaluatedVerdicts = <Subject>(
-  steps: readonly Step<Subject>[],
-  newVerdicts: readonly StepVerdict[],
-): readonly Verdict[] =>
-  newVerdicts.filter((_, at) => steps[at]?.constantVerdict === undefined).map(({ verdict }) => verdict)
-
-/** A step that has no rules yet: it has its position in the order and allows everything. */
-export function createPassThroughStep<Subject>(name: StepName): Step<Subject> {
-  return { name, evaluate: () => PASS_THROUGH, constantVerdict: PASS_THROUGH }
-}
-
-const PASS_THROUGH: Verdict = Object.freeze({ outcome: 'allow', reason: 'no rules' })
 
 /** The decision before any step has run. */
 export const UNDECIDED: Decision = Object.freeze({ outcome: 'allow', verdicts: Object.freeze([]) })

@@ -21,8 +21,10 @@ function computeToolPins(catalog: ServerCatalog): Pins {
   if (known !== undefined) return known
   const stored = storedToolsOf(catalog)
   const pins = new Map(
-    stored?.names.map((name, at) => [name, stored.digests(at)?.pin ?? computePin({ name, original: stored.tool(at) })]) ??
-      catalog.tools.map((original) => [original.name, computePin({ name: original.name, original })]),
+    stored?.names.map((name, at) => [
+      name,
+      stored.digests(at)?.pin ?? computePin({ name, original: stored.tool(at) }),
+    ]) ?? catalog.tools.map((original) => [original.name, computePin({ name: original.name, original })]),
   )
   for (const tool of catalog.revealed?.tools ?? []) {
     const name = String(tool.name)

@@ -1,3 +1,4 @@
+import { SallyportError } from '@sallyport/core'
 import {
   buildCommand,
   type Command,
@@ -9,6 +10,7 @@ import type { CliContext } from './cli-context.ts'
 import { GLOBAL_FLAGS, type GlobalFlags } from './global-flags.ts'
 import { type Example, withExamples } from './terminal/help-text.ts'
 import { OutputClosed } from './terminal/interruption.ts'
+import { repeatFolders } from './terminal/suggested-commands.ts'
 
 export interface CommandDefinition<Flags, Args extends readonly unknown[]> {
   readonly brief: string
@@ -37,11 +39,18 @@ export function defineCommand<Flags, const Args extends readonly unknown[] = []>
       try {
         await run(this, given, ...args)
       } catch (error) {
-        if (!(error instanceof OutputClosed)) throw error
+        if (!(error instanceof OutputClosed)) throw withFolders(error, given)
       }
     },
     parameters,
     docs: { brief, ...(description !== undefined && { fullDescription: `${brief}.\n${description}` }) },
   } as unknown as CommandBuilderArguments<Record<string, unknown>, [], CliContext>)
   return withExamples(built, examples)
+}
+
+/** The hint of an error may suggest commands. */
+function withFolders(error: unknown, flags: GlobalFlags): unknown {
+  if (!(error instanceof SallyportError) || error.hint === undefined) return error
+  const hint = repeatFolders(error.hint, flags)
+  return hint === error.hint ? error : new SallyportError(error.code, error.message, { hint, cause: error.cause })
 }

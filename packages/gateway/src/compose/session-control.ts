@@ -60,7 +60,10 @@ function mergeSessions(labels: SessionLabels, records: LabelRecords): readonly K
 }
 
 /** A session that was read from the disk has not been raised by this gateway; then the time is a remembered one. */
-function toKnownSession({ owner, current, since, raisedAt }: LabelledSession, remembered: Date | undefined): KnownSession {
+function toKnownSession(
+  { owner, current, since, raisedAt }: LabelledSession,
+  remembered: Date | undefined,
+): KnownSession {
   const { sensitivity, isUntrusted, datasets, problem } = current
   return { ...owner, sensitivity, untrusted: isUntrusted, datasets, since, raised: raisedAt ?? remembered, problem }
 }

@@ -1,6 +1,6 @@
 export { DEFAULT_SETTINGS } from './defaults.ts'
 export { followHome } from './home/follow-home.ts'
-export { type Home, locateHome, locateKeys, locateState, requireHome, findUserHome } from './home/home.ts'
+export { findUserHome, type Home, locateHome, locateKeys, locateState, requireHome } from './home/home.ts'
 export { type HomeContent, maxHomeFileBytes, readHome, readHomeFile, withFile } from './home/home-content.ts'
 export { prepareState } from './home/state-folder.ts'
 export { checkTrust, recordTrust, renewTrust, requireTrust, type Trust } from './home/trust.ts'

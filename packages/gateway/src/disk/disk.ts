@@ -2,6 +2,6 @@ export { findWriteProtection, removeFile, removeStaleTempFiles, replaceFile, tem
 export { causeCode, describeDiskError, stateUnusable, suggestDiskFix } from './disk-errors.ts'
 export { FileWatch } from './file-watch.ts'
 export { createPrivateFile, makeFolder, makePrivateFolder, syncFolder } from './folder.ts'
-export { resolveLockPath, removeStaleWriterFiles, withLockFile } from './lock-path.ts'
+export { removeStaleWriterFiles, resolveLockPath, withLockFile } from './lock-path.ts'
 export { findMissingPackage, INCOMPLETE_INSTALLATION_HINT } from './missing-package.ts'
 export { readRegularFile } from './regular-file.ts'

@@ -30,13 +30,13 @@ export { type ModeRecord, type ModeState, openModeState, readMode } from './mode
 export { type ModeWatch, openModeWatch } from './mode-watch.ts'
 export {
   cachePin,
+  computePin,
   decodeDigests,
   encodeDigests,
   findNeighborMentions,
   inspectionKey,
   inspectOffer,
   OfferRegistry,
-  computePin,
   resolveFindings,
   reviewedText,
   type StoredDigests,

@@ -13,9 +13,9 @@ import {
   causeCode,
   describeDiskError,
   FileWatch,
-  resolveLockPath,
   removeStaleWriterFiles,
   replaceFile,
+  resolveLockPath,
   withLockFile,
 } from '../disk/disk.ts'
 import type { EntryUsage } from './entry-quota.ts'

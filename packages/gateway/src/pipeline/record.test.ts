@@ -1,4 +1,4 @@
-import { ALLOW, createPassThroughStep, type Decision, type Json, type Principal } from '@sallyport/core'
+import { ALLOW, type Decision, type Json, type Principal } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import { createCatalog } from '../catalog/catalog.test-kit.ts'
 import { PUBLIC_LABEL } from '../governance/governance.ts'
@@ -10,7 +10,7 @@ const DECISION: Decision = {
   outcome: 'allow',
   verdicts: [
     { step: 'select', verdict: ALLOW },
-    { step: 'mode', verdict: createPassThroughStep('mode').evaluate({}) },
+    { step: 'mode', verdict: { outcome: 'allow', reason: 'no rules' } },
   ],
 }
 const { catalog, rulesOf } = createTestPipeline({ catalogues: { files: createCatalog(['read', 'say "hi"\n\u2028']) } })

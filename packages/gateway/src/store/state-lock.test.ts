@@ -5,7 +5,7 @@ import { roundsOf } from '../../../../tests/harness/rounds.ts'
 import { scratchFolder, startChild } from './scratch.test-kit.ts'
 import { lockState, type StateLock } from './state-lock.ts'
 
-const RACES = roundsOf({ few: 5, many: 50 })
+const RACES = roundsOf({ few: 5, many: 15, all: 50 })
 
 const options = { version: '0.0.1', home: '/somewhere' }
 

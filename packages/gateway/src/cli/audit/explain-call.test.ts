@@ -40,8 +40,8 @@ describe('an explained call', () => {
     await run({ path: '/tmp/a', password: 'hunter2' })
     const [head, , ...lines] = explain().split('\n')
     expect(head).toMatch(/^Allowed: files\/weigh by any \(ann\) at 2026-05-01 \S+, answered in \d+ ms\.$/)
-    expect(lines.slice(0, 9).map((line) => line.slice(2, 14).trim())).toEqual(
-      ['select', 'mode', 'pin', 'validate', 'permission', 'label', 'arguments', 'limits', 'approve'].map((step) =>
+    expect(lines.slice(0, 8).map((line) => line.slice(2, 14).trim())).toEqual(
+      ['select', 'mode', 'pin', 'validate', 'label', 'arguments', 'limits', 'approve'].map((step) =>
         `✓ ${step}`.slice(0, 12),
       ),
     )

@@ -23,6 +23,8 @@ import {
 import { type CallStatus, formatCallSummary, getCallStatus } from './call-summary.ts'
 
 export interface TextLayout {
+  /** Completes the commands that a text suggests. */
+  readonly withFolders?: (text: string) => string
   readonly style: Style
   readonly width: number | undefined
 }
@@ -39,8 +41,8 @@ export function explainCall(
   layout: TextLayout,
 ): string {
   const history = buildCallHistory(call)
-  const { style, width } = layout
-  const [status, ...rest] = wrapText(formatCallSummary(history), width)
+  const { style, width, withFolders = asIs } = layout
+  const [status, ...rest] = wrapText(withFolders(formatCallSummary(history)), width)
   const head = [paintStatus(status ?? '', history, style), ...rest]
   const steps = history.decided ? decisionLines(history.decided, rules, layout) : []
   const facts = [
@@ -190,13 +192,15 @@ function idRows({ first, id, trace }: CallHistory): readonly Row[] {
   ]
 }
 
-function factLines(rows: readonly Row[], { style, width }: TextLayout): readonly string[] {
+const asIs = (text: string): string => text
+
+function factLines(rows: readonly Row[], { style, width, withFolders = asIs }: TextLayout): readonly string[] {
   const names = Math.max(...rows.map(([name]) => name.length))
   const indent = ' '.repeat(names + GAP.length)
   const room = width === undefined ? undefined : width - indent.length
   return rows.flatMap(([name, lines]) =>
     lines
-      .flatMap((line) => wrapText(line, room))
+      .flatMap((line) => wrapText(withFolders(line), room))
       .map((line, at) => (at === 0 ? `${style.dim(name.padEnd(names))}${GAP}${line}` : indent + line)),
   )
 }
@@ -251,7 +255,6 @@ const PASSED_REASONS: Readonly<Record<StepName, string>> = {
   mode: 'the mode allows it',
   pin: 'its definition is the reviewed one, if any was reviewed',
   validate: 'the arguments match the input schema of the tool',
-  permission: 'what it may do is permitted',
   label: 'the session may use it',
   arguments: 'no rule forbids these arguments, and they contain no secret',
   limits: 'not too many calls at once or in a short time',

@@ -439,6 +439,9 @@ it('ui exits with 5 when no gateway runs, and shows what to start', async () => 
     stdout: '',
     stderr: expect.stringContaining('`sallyport serve`'),
   })
+  // In the folders of the command itself, so that it is about the same gateway.
+  const { stderr } = await cli(['ui', '--home', '/my home'], { at: createTestHome() })
+  expect(stderr).toContain("`sallyport serve --home '/my home'`")
 })
 
 describe('without a running gateway', () => {

@@ -1,4 +1,4 @@
-import { isolatedName } from '@sallyport/core'
+import { cutText, isolatedName } from '@sallyport/core'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
 import type { ServerView } from '../gateway/gateway-client.ts'
@@ -90,8 +90,13 @@ const columns = (now: Date): readonly Column<ServerRow>[] => [
   { title: 'TOOLS', value: ({ tools }) => tools, align: 'right' },
   { title: 'RESTARTS', value: ({ restarts }) => restarts, align: 'right' },
   { title: 'SINCE', value: ({ since }) => formatTimeAgo(new Date(since), now) },
-  { title: 'REASON', value: ({ reason, health }) => reason ?? health?.reason, flexible: true },
+  { title: 'REASON', value: ({ reason, health }) => shortReason(reason ?? health?.reason), flexible: true },
 ]
+
+/** `servers <name>` shows all of it: a missing program, for example, comes with the whole PATH. */
+const MAX_REASON_LENGTH = 120
+
+const shortReason = (reason: string | undefined): string | undefined => reason && cutText(reason, MAX_REASON_LENGTH)
 
 function stateColor(state: ServerView['state'], style: Style): (text: string) => string {
   if (state === 'ready') return style.green

@@ -1,5 +1,6 @@
 import type { CliContext, Output } from '../cli-context.ts'
 import type { GlobalFlags } from '../global-flags.ts'
+import { repeatFolders } from './suggested-commands.ts'
 import { type Column, type Fact, renderFacts, renderTable } from './table.ts'
 import { COLORED, PLAIN, type Style, visibleLines } from './terminal-text.ts'
 
@@ -18,6 +19,8 @@ export interface Screen {
   /** Prints text from others: unchanged for a program, with control characters escaped for a terminal. */
   printUntrusted(text: string): void
   printMessage(text: string): void
+  /** Adds the folders of this command line to the commands that a text suggests; `printMessage` does so itself. */
+  withFolders(text: string): string
 }
 
 export function createScreen({ process, environment }: CliContext, flags: GlobalFlags): Screen {
@@ -33,7 +36,8 @@ export function createScreen({ process, environment }: CliContext, flags: Global
     printTable: (columns, rows) => print(renderTable({ columns, rows, width: widthOf(stdout), style })),
     printFacts: (facts) => print(renderFacts(facts, style)),
     printUntrusted: (text) => print(stdout.isTTY ? visibleLines(text) : text),
-    printMessage: (text) => void stderr.write(`${text}\n`),
+    printMessage: (text) => void stderr.write(`${repeatFolders(text, flags)}\n`),
+    withFolders: (text) => repeatFolders(text, flags),
   }
 }
 

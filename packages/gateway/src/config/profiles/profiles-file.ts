@@ -1,7 +1,14 @@
 import { createHash } from 'node:crypto'
 import { dirname, join } from 'node:path'
 import { SallyportError } from '@sallyport/core'
-import { causeCode, describeDiskError, resolveLockPath, makeFolder, replaceFile, withLockFile } from '../../disk/disk.ts'
+import {
+  causeCode,
+  describeDiskError,
+  makeFolder,
+  replaceFile,
+  resolveLockPath,
+  withLockFile,
+} from '../../disk/disk.ts'
 import { maxHomeFileBytes, readHomeFile } from '../home/home-content.ts'
 import { invalidFileError } from '../load-settings.ts'
 import type { Profiles } from '../settings.ts'

@@ -9,12 +9,12 @@ import {
 } from '@sallyport/core'
 import { type Catalog, type Offer, reviewName } from '../../catalog/catalog.ts'
 import {
+  computePin,
   type EntryQuota,
   inspectionKey,
   inspectOffer,
   type NewEntry,
   type OfferRegistry,
-  computePin,
   reviewedText,
 } from '../../governance/governance.ts'
 import type { DefinitionStore, OfferRecord } from '../../store/store.ts'
@@ -146,7 +146,8 @@ export class ToolDiscovery {
   #storeDefinitions(server: string, offers: readonly Offer[]): void {
     const { rules, known, definitions } = this.#options
     const isPinned = (offer: Offer): boolean =>
-      known.find(offer)?.pin === computePin(offer) || rules.policyOf(offer).pin.some(({ value }) => value === computePin(offer))
+      known.find(offer)?.pin === computePin(offer) ||
+      rules.policyOf(offer).pin.some(({ value }) => value === computePin(offer))
     const pinned = offers.filter(isPinned).map((offer) => ({ pin: computePin(offer), text: () => reviewedText(offer) }))
     definitions.save(server, pinned, () => new Set([...rules.pins(), ...known.pins]))
   }

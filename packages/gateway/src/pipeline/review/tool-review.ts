@@ -10,7 +10,7 @@ import {
   type ToolEntry,
 } from '@sallyport/core'
 import { type Catalog, type Offer, reviewName } from '../../catalog/catalog.ts'
-import { type OfferRegistry, computePin, reviewedText, type ToolsEditor } from '../../governance/governance.ts'
+import { computePin, type OfferRegistry, reviewedText, type ToolsEditor } from '../../governance/governance.ts'
 import type { DefinitionStore, OfferRecord } from '../../store/store.ts'
 import type { ActiveRules } from '../rules/active-rules.ts'
 import { findBrokenPin, resolvePinState } from '../steps/pin-state.ts'

@@ -1,5 +1,5 @@
 import type { PolicyValue, Step, Verdict } from '@sallyport/core'
-import { type Approvals, type Grant, computePin } from '../../governance/governance.ts'
+import { type Approvals, computePin, type Grant } from '../../governance/governance.ts'
 import { approvalReason, approvalSubject } from '../approval-subject.ts'
 import { type Call, isAboutTask } from '../call.ts'
 import type { CallContext } from './call-context.ts'

@@ -10,7 +10,7 @@ import {
 } from '@sallyport/core'
 import { reviewName } from '../../catalog/catalog.ts'
 import type { LabelSettings, PrivateRoute } from '../../config/config.ts'
-import { PUBLIC_LABEL, computePin, type SessionLabel } from '../../governance/governance.ts'
+import { computePin, PUBLIC_LABEL, type SessionLabel } from '../../governance/governance.ts'
 import type { CallContext } from './call-context.ts'
 
 export interface LabelStepOptions {

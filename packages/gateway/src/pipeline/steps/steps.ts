@@ -1,6 +1,5 @@
 import {
   ALLOW,
-  createPassThroughStep,
   evaluateMode,
   type ModeRules,
   type PolicyValue,
@@ -32,7 +31,6 @@ export const listingSteps = (mode: () => ModeRules): readonly Step<ListingContex
 /** The additional steps for calls. They run after the steps above. */
 export const callSteps = ({ gauge, tools, approvals, ...options }: CallStepsOptions): readonly Step<CallContext>[] => [
   validateStep,
-  createPassThroughStep('permission'),
   withEnforceFlag(labelStep(options), ({ rules }) => rules.policy),
   withEnforceFlag(argumentsStep, ({ rules }) => rules.policy),
   limitsStep(gauge, tools),

@@ -2,7 +2,7 @@ import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync } fr
 import { dirname, join } from 'node:path'
 import { isJsonObject, type Json, SallyportError } from '@sallyport/core'
 import { hasKeyFolder, type KeyLocation, keysUnusable, openKeyFolder, readPrivateFile } from '@sallyport/kit/keys'
-import { describeDiskError, resolveLockPath, removeStaleTempFiles, replaceFile, withLockFile } from '../../disk/disk.ts'
+import { describeDiskError, removeStaleTempFiles, replaceFile, resolveLockPath, withLockFile } from '../../disk/disk.ts'
 import { type CallerKey, isDue, type PrivateJwk, renewKeys } from './caller-key-set.ts'
 
 const FILE_NAME = 'caller-keys.json'
