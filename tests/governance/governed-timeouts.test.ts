@@ -42,7 +42,8 @@ describe('timeout_seconds of an entry', () => {
     expect(result.content[0].text).toMatch(
       new RegExp(`within 800 ms, which is timeout_seconds of mcp__${server}__run \\(.*tools\\.yaml:\\d+\\)`),
     )
-    expect(JSON.stringify(await run(server))).toContain('answers')
+    // On a busy machine 800 ms may be too short for an answer as well.
+    await expect.poll(async () => JSON.stringify(await run(server))).toContain('answers')
   })
 
   it('cannot exceed the maximum for calls to its server', async () => {

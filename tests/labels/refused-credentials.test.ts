@@ -27,7 +27,7 @@ const statusOf = async (authorization: string): Promise<number> =>
   (await modernRequest(gateway.mcp, 'tools/list', {}, { authorization })).status
 
 function forgedJwt(): string {
-  const claims = { sub: 'ann', exp: Math.floor(Date.now() / 1_000) + 60 }
+  const claims = { sub: 'ann', exp: Math.floor(Date.now() / 1_000) + 3_600 }
   const parts = [{ alg: 'HS256' }, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
   return `Bearer ${parts.join('.')}.${randomBytes(32).toString('base64url')}`
 }

@@ -140,7 +140,7 @@ describe('the label', () => {
   ])('is private if the callback %s', async (_, label) => {
     const client = await connect({ label, timeoutMs: 2_000 })
     const before = pair.normal.received.length
-    await client.listTools({ timeoutMs: 5_000 })
+    await client.listTools({ timeoutMs: 60_000 })
     expect(client.isIsolated).toBe(true)
     expect(pair.normal.received.length).toBe(before)
   })
