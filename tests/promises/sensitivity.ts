@@ -65,7 +65,7 @@ export const SENSITIVITY_PROMISES = {
     state: 'built',
   },
   'SEN-13': {
-    text: 'Inside, the system is read-only, /tmp is private, the folder of the session is at /workspace and ends with it, further files are named, the environment is empty, no descriptor is inherited, and memory and processes are limited',
+    text: 'Inside, the system is read-only, /tmp is private, the folder of the session is at /workspace and ends with it, further files are named, the environment is empty, no descriptor is inherited, system calls are filtered, and memory and processes are limited',
     state: 'partial',
     missing: 'limits for all processes together where control groups cannot be used',
   },

@@ -42,6 +42,7 @@ describe.skipIf(!AVAILABLE).each(USERS)(`before anything runs, as %s (${promise(
       changing(`sed -z -e '/^--unshare-uts$/d' -e '/^--hostname$/,+1d'`),
       'it shares the uts namespace',
     ],
+    ['has all system calls', changing(`sed -z '/^--seccomp$/,+1d'`), 'its system calls are not filtered'],
     ['has a writable system', changing(`sed -z -e '0,/^--ro-bind$/s//--bind/'`), 'it can write to /usr'],
     ['has a writable root', changing(without('--remount-ro', '/')), 'it can write to /'],
     ['has the settings of the kernel writable', changing(without('--ro-bind', '/proc/sys', '/proc/sys')), '/proc/sys'],

@@ -4,12 +4,12 @@ import { expect, it } from 'vitest'
 import { admitProgram } from './admit.ts'
 
 const start = (script: string) =>
-  spawn('/bin/sh', ['-c', script], { stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe', 'pipe'] })
+  spawn('/bin/sh', ['-c', script], { stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe', 'pipe', 'pipe'] })
 
 const admission = {
   options: [],
   expected: { mounts: [], user: { userMap: '', groupMap: '' }, gate: 5 },
-  pipes: { options: 3, info: 4, gate: 5 },
+  pipes: { options: 3, info: 4, gate: 5, filter: 6 },
 }
 
 it('ends a bubblewrap that hangs before there is a sandbox', async () => {

@@ -10,9 +10,11 @@ import { findChild, hasListener, readParent, readStartTime } from './process-fac
 export interface Admission {
   /** Options of bubblewrap, which must not be in its command line. */
   readonly options: readonly string[]
+  /** The filter of system calls, if there is one. */
+  readonly filter?: Buffer | undefined
   readonly expected: Expectation
-  /** Numbers of the descriptors for options, for what bubblewrap reports, and for the word that starts the program. */
-  readonly pipes: { readonly options: number; readonly info: number; readonly gate: number }
+  /** Numbers of the descriptors for options, for what bubblewrap reports, for the word that starts the program, and for the filter. */
+  readonly pipes: { readonly options: number; readonly info: number; readonly gate: number; readonly filter: number }
   /** How long each part of the start may take. */
   readonly timeoutMs?: number
 }
@@ -26,12 +28,13 @@ const PROGRAM_ID = 2
 /** Lets the program of a new sandbox start, if the sandbox is what it should be. */
 export async function admitProgram(child: ChildProcess, admission: Admission): Promise<SandboxedProgram> {
   const pipe = (number: number): Duplex => child.stdio[number] as Duplex
-  const { options, info, gate } = admission.pipes
+  const { options, info, gate, filter } = admission.pipes
   const { timeoutMs = START_TIMEOUT_MS } = admission
   const exited = waitForExit(child)
   // Each pipe breaks if bubblewrap fails; its exit says more.
-  for (const number of [options, info, gate]) pipe(number).on('error', () => {})
+  for (const number of [options, info, gate, filter]) pipe(number).on('error', () => {})
   pipe(options).end(admission.options.map((option) => `${option}\0`).join(''))
+  pipe(filter).end(admission.filter)
   let isLate = false
   // Whoever closes a sandbox waits for its start, so that has to end.
   const timer = setTimeout(() => {

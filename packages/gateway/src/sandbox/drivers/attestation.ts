@@ -22,6 +22,8 @@ export interface Expectation {
   readonly mounts: readonly ExpectedMount[]
   /** Who runs in it: one user of a namespace of its own, or a user of this machine. */
   readonly user: { readonly userMap: string; readonly groupMap: string } | { readonly uid: number }
+  /** Whether a filter of system calls must be in force. */
+  readonly isFiltered?: boolean
   /** The only descriptor besides stdin, stdout and stderr that leads anywhere. */
   readonly gate?: number
 }
@@ -60,11 +62,12 @@ function findNetwork({ interfaces, routes }: ProcessFacts): readonly string[] {
   ]
 }
 
-function findPrivileges(facts: ProcessFacts, { user }: Expectation): readonly string[] {
-  const { noNewPrivileges, capabilities } = facts
+function findPrivileges(facts: ProcessFacts, { user, isFiltered }: Expectation): readonly string[] {
+  const { noNewPrivileges, capabilities, hasFilter } = facts
   return [
     ...(noNewPrivileges ? [] : ['it may gain privileges (no_new_privs is off)']),
     ...(capabilities.length > 0 ? [`it has capabilities (${capabilities.join(', ')})`] : []),
+    ...(hasFilter || isFiltered !== true ? [] : ['its system calls are not filtered']),
     ...(isExpectedUser(facts, user) ? [] : ['it runs as another user than it should']),
   ]
 }

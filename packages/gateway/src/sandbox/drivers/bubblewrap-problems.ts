@@ -35,6 +35,7 @@ const KNOWN: readonly (readonly [RegExp, string])[] = [
     /(?:can't|cannot) mount proc|mounting proc/i,
     'This is inside a container that hides parts of /proc. Start it with `--security-opt systempaths=unconfined`, or run Sallyport outside.',
   ],
+  [/seccomp/i, 'The kernel has no filters of system calls (CONFIG_SECCOMP_FILTER): use one of your distribution.'],
   [
     /no permissions? to creat|creating new namespace|operation not permitted|permission denied/i,
     'The system allows no user namespaces: `sysctl -w kernel.unprivileged_userns_clone=1` on Debian; in a container, start it with `--security-opt seccomp=unconfined`, or run Sallyport outside.',

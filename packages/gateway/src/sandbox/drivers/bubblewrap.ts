@@ -13,10 +13,12 @@ import { explainProbe, NOT_INSTALLED, NOT_LINUX } from './bubblewrap-problems.ts
 import { openCgroup } from './cgroup.ts'
 import type { PreparedSandbox, ProbeResult, SandboxDriver, SandboxLimits, SandboxParts, SandboxSpec } from './driver.ts'
 import { coverInherited } from './inherited-descriptors.ts'
+import { buildSyscallFilter } from './syscall-filter.ts'
 
 /** The descriptors of a sandbox besides stdin, stdout and stderr. */
-const PIPES = { options: 3, info: 4, gate: 5 } as const
+const PIPES = { options: 3, info: 4, gate: 5, filter: 6 } as const
 const PROBE_TIMEOUT_MS = 30_000
+const FILTER = buildSyscallFilter()
 /** How bubblewrap exits if its program was killed: 128 + SIGKILL. */
 const KILLED = 137
 
@@ -67,8 +69,9 @@ function prepare({ bwrap, spec, parts }: Preparation): PreparedSandbox {
     groupMap: `${user.gid} ${process.getgid?.()} 1`,
   }
   const admission: Admission = {
-    options: [...args, ...variables],
-    expected: { mounts, user: maps, gate: PIPES.gate },
+    options: [...args, ...variables, ...filterOptions(PIPES.filter)],
+    filter: FILTER,
+    expected: { mounts, user: maps, gate: PIPES.gate, isFiltered: FILTER !== undefined },
     pipes: PIPES,
   }
   const cgroup = openCgroup(basename(parts.folder), spec.limits)
@@ -81,7 +84,7 @@ function prepare({ bwrap, spec, parts }: Preparation): PreparedSandbox {
       ...['--', '/bin/sh', '-c', script, 'sallyport', spec.program, ...spec.args],
     ],
     env: {},
-    descriptors: coverInherited(['pipe', 'pipe', 'pipe']),
+    descriptors: coverInherited(['pipe', 'pipe', 'pipe', 'pipe']),
     admit: (child) => {
       child.once('exit', (code, signal) => {
         isTooLarge = (signal === 'SIGKILL' || code === KILLED) && (cgroup?.killed ?? 0) > 0
@@ -95,6 +98,8 @@ function prepare({ bwrap, spec, parts }: Preparation): PreparedSandbox {
     close: async () => cgroup?.remove(),
   }
 }
+
+const filterOptions = (pipe: number): readonly string[] => (FILTER === undefined ? [] : ['--seccomp', `${pipe}`])
 
 const describeKill = ({ memory }: SandboxLimits): string =>
   `was killed: it needed more memory than its limit of ${Math.floor(memory / 1024 ** 2)} MiB (sandbox.limits.memory)`
@@ -167,20 +172,25 @@ const PROBE_SPEC = {
   limits: { processes: 16, memory: 1 << 28, temporaryFiles: 1 << 20 },
 }
 
+/** The descriptor after that of the options. */
+const PROBE_FILTER = PIPES.options + 1
+
 async function runProbe(bwrap: string, options: readonly string[]) {
   const child = spawn(bwrap, ['--args', `${PIPES.options}`, '--', '/bin/true'], {
-    stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'],
     env: {},
     timeout: PROBE_TIMEOUT_MS,
     killSignal: 'SIGKILL',
   })
-  const [, , errors, input] = child.stdio
+  const errors = child.stderr
   let stderr = ''
   errors?.setEncoding('utf8').on('data', (text: string) => {
     stderr += text
   })
-  input?.on('error', () => {})
-  ;(input as Duplex).end(options.map((option) => `${option}\0`).join(''))
+  const [input, filter] = [PIPES.options, PROBE_FILTER].map((number) => child.stdio[number] as Duplex)
+  for (const pipe of [input, filter]) pipe?.on('error', () => {})
+  input?.end([...options, ...filterOptions(PROBE_FILTER)].map((option) => `${option}\0`).join(''))
+  filter?.end(FILTER)
   try {
     const [code] = (await once(child, 'close')) as [number | null]
     return { code, stderr }

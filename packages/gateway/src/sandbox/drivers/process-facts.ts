@@ -14,6 +14,8 @@ export interface ProcessFacts {
   /** Routes to other machines. */
   readonly routes: number
   readonly noNewPrivileges: boolean
+  /** A filter decides about its system calls. */
+  readonly hasFilter: boolean
   /** Names of the sets of capabilities that are not empty. */
   readonly capabilities: readonly string[]
   /** Real, effective, saved and for files, as this machine numbers them. */
@@ -40,6 +42,7 @@ export function readProcessFacts(pid: number): ProcessFacts {
     interfaces: parseInterfaces(read('net/dev')),
     routes: countRoutes(read('net/route'), readOptional(`/proc/${pid}/net/ipv6_route`)),
     noNewPrivileges: status.get('NoNewPrivs') === '1',
+    hasFilter: status.get('Seccomp') === '2',
     capabilities: CAPABILITY_SETS.filter((name) => !/^0+$/.test(status.get(name) ?? '')),
     users: (status.get('Uid') ?? '').split(/\s+/).map(Number),
     userMap: parseIdMap(read('uid_map')),
