@@ -27,9 +27,8 @@ export const SENSITIVITY_PROMISES = {
     state: 'built',
   },
   'SEN-10': {
-    text: 'What leaves a sandbox goes through a proxy that resolves each name once, contacts only the address it has checked, compares TLS and HTTP with the host it was asked for, cuts open connections when the policy narrows, and reports each decision with the traces of the calls in flight; an error of a call names the connections that failed meanwhile',
-    state: 'partial',
-    missing: 'forwards',
+    text: 'What leaves a sandbox goes through a proxy that resolves each name once, contacts only the address it has checked, compares TLS and HTTP with the host it was asked for, cuts open connections when the policy narrows, and reports each decision with the traces of the calls in flight; an error of a call names the connections that failed meanwhile; a port inside can carry raw TCP to a host under the same rules',
+    state: 'built',
   },
   'SEN-19': {
     text: 'A server with identity: forward that declares it is told with every request who calls, by a short-lived signed token for it alone; a server of the kit verifies it, and without one acts for nobody',

@@ -1,5 +1,6 @@
 import type {
   ArgumentRules,
+  HostAndPort,
   HostRule,
   IsolationFields,
   Mode,
@@ -80,6 +81,8 @@ export interface ServerSandbox {
   readonly network: 'brokered' | 'none'
   /** Files and folders that the server may see: `host`, `host:guest`, with `:rw` to write. */
   readonly mounts: readonly string[]
+  /** Ports inside that lead to a host outside, under the same rules as everything that leaves. */
+  readonly forwards?: readonly (HostAndPort & { readonly listen: number })[] | undefined
   /** Other limits than those of all sandboxes. */
   readonly limits?: Partial<ProcessLimits> | undefined
 }

@@ -103,7 +103,7 @@ export class Sandboxes {
     if (server.cwd !== undefined && plan.cwd === WORKSPACE)
       server.onNote(`It starts in ${WORKSPACE}, since it cannot see its cwd ${cwd}: add that to mounts.`)
     const env = buildSandboxEnvironment(environment, server.env)
-    return { ...plan, env, limits: { ...limits(), ...server.limits } }
+    return { ...plan, env, forwards: server.forwards, limits: { ...limits(), ...server.limits } }
   }
 
   /** The folder of the session, unless the entry mounts another one there. */

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { type EgressPolicy, isWiderMode, type NetworkMode, SallyportError } from '@sallyport/core'
 import type { CallEgress } from './call-egress.ts'
-import type { PreparedSandbox, SandboxedProgram, SandboxLimits } from './drivers/driver.ts'
+import type { Forward, PreparedSandbox, SandboxedProgram, SandboxLimits } from './drivers/driver.ts'
 import type { Sandbox } from './open-sandbox.ts'
 
 /** A server process that is about to be started in a sandbox. */
@@ -12,6 +12,7 @@ export interface SandboxedServer {
   readonly cwd: string | undefined
   readonly env: Readonly<Record<string, string>>
   readonly mounts: readonly string[]
+  readonly forwards?: readonly Forward[] | undefined
   readonly limits?: Partial<SandboxLimits> | undefined
   /** Whose workspace it sees; `undefined`: one of its own, as long as it runs. */
   readonly session?: string | undefined

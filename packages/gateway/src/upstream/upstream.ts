@@ -196,7 +196,7 @@ type OpenSandbox = NonNullable<StdioTransportOptions['openSandbox']>
 
 function createSandboxOpener(
   { id, command, args, cwd }: StdioServerConfig,
-  { network, mounts, limits }: ServerSandbox,
+  { network, mounts, limits, forwards }: ServerSandbox,
   {
     sandboxes,
     networkMode,
@@ -211,7 +211,7 @@ function createSandboxOpener(
     return sandboxes.open({
       server: id,
       command: [command, ...args],
-      ...{ cwd, env, mounts, limits, session: workspaceOf },
+      ...{ cwd, env, mounts, limits, forwards, session: workspaceOf },
       // A process that serves no session lists what there is to everybody.
       networkMode: network === 'none' ? () => 'NONE' : (networkMode ?? (() => 'FULL')),
       calls,

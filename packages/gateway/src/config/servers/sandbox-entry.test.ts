@@ -26,6 +26,14 @@ describe('the sandbox of a server', () => {
     })
   })
 
+  it('has the limits and the forwards of the entry', async () => {
+    const entry = 'sandbox: auto, limits: {memory: 100MB}, forwards: [{listen: 5432, to: "DB.internal:5433"}]'
+    expect((await sandboxOf(entry))?.sandbox).toMatchObject({
+      limits: { memory: 100 * 1024 ** 2 },
+      forwards: [{ listen: 5432, host: 'db.internal', port: 5433 }],
+    })
+  })
+
   it('can be refused by an entry that says so twice', async () => {
     const none = 'sandbox: none, allow_unsandboxed: true'
     expect((await sandboxOf(none, '{default: auto}'))?.sandbox).toBeUndefined()
@@ -37,6 +45,11 @@ describe('the sandbox of a server', () => {
     ['mcp_servers: {a: {command: x, mounts: [/srv]}}', 'sandbox: auto'],
     ['mcp_servers: {a: {command: x, sandbox: auto, per: gateway}}', '"session"'],
     ['mcp_servers: {a: {command: x, sandbox: auto, mounts: [srv]}}', 'begins with / or ~'],
+    ['mcp_servers: {a: {command: x, limits: {memory: 1GB}}}', 'sandbox: auto'],
+    ['mcp_servers: {a: {command: x, sandbox: auto, limits: {memory: 1KB}}}', 'from 64MB'],
+    ['mcp_servers: {a: {command: x, sandbox: auto, forwards: [{listen: 5432, to: db}]}}', 'a host and a port'],
+    ['mcp_servers: {a: {command: x, sandbox: auto, forwards: [{listen: 53, to: "db:53"}]}}', 'from 1024'],
+    ['mcp_servers: {a: {command: x, sandbox: auto, forwards: [{listen: 3128, to: "db:53"}]}}', 'another port'],
     ['mcp_servers: {a: {url: "http://127.0.0.1:1/mcp", sandbox: auto}}', 'url_isolated'],
     ['mcp_servers: {a: {url: "http://127.0.0.1:1/mcp", network: none}}', 'url_isolated'],
     ['mcp_servers: {a: {type: docker-gateway, sandbox: auto}}', 'program of its own'],

@@ -1,10 +1,11 @@
+import { parseHostAndPort } from '@sallyport/core'
 import type { ServerEntry } from '../reading/config-schema.ts'
 import { type EntrySource, expandTilde } from '../reading/entry-source.ts'
 import type { ServerSandbox } from '../settings.ts'
 import type { CommonEntry } from './server-keys.ts'
 
 /** Keys that have a meaning in a sandbox only. */
-const SANDBOX_ONLY = ['network', 'mounts', 'limits'] as const
+const SANDBOX_ONLY = ['network', 'mounts', 'limits', 'forwards'] as const
 
 /** How a program of the entry is isolated; `undefined` if it runs like any other program of this user. */
 export function readSandbox(source: EntrySource<ServerEntry>): ServerSandbox | undefined {
@@ -19,6 +20,7 @@ export function readSandbox(source: EntrySource<ServerEntry>): ServerSandbox | u
     return {
       network: entry.network ?? 'brokered',
       mounts: readMounts(source),
+      ...(entry.forwards !== undefined && { forwards: readForwards(source) }),
       ...(entry.limits !== undefined && { limits: entry.limits }),
     }
   for (const key of SANDBOX_ONLY)
@@ -28,6 +30,23 @@ export function readSandbox(source: EntrySource<ServerEntry>): ServerSandbox | u
         'expected "sandbox: auto" beside it: it has no effect without a sandbox.',
       )
   return undefined
+}
+
+/** The egress proxy listens there. */
+const TAKEN_PORT = 3128
+
+function readForwards({ entry, node, log }: EntrySource<ServerEntry>): ServerSandbox['forwards'] {
+  const at = node.children.get('forwards')
+  const taken = new Set([TAKEN_PORT])
+  return (entry.forwards ?? []).flatMap(({ listen, to }, index) => {
+    const one = at?.children.get(index) ?? at ?? node
+    const target = parseHostAndPort(to)
+    if (target === undefined)
+      log.error(one, 'expected "to" to be a host and a port, such as "db.internal:5432" or "10.0.0.7:5432".')
+    if (taken.has(listen)) log.error(one, `expected another port than ${listen}, which is used already.`)
+    taken.add(listen)
+    return target === undefined ? [] : [{ listen, ...target }]
+  })
 }
 
 function readMounts({ entry, node, log, userHome }: EntrySource<ServerEntry>): readonly string[] {

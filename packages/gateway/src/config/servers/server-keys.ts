@@ -1,13 +1,14 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the examples in messages show references.
 
 import { SENSITIVITIES } from '@sallyport/core'
-import { object, optional, record, type ValueOf } from '../reading/schema.ts'
+import { list, object, optional, record, type ValueOf } from '../reading/schema.ts'
 import {
   anyString,
   byteSize,
   coercedString,
   duration,
   flag,
+  integer,
   nonEmptyString,
   oneOf,
   oneOfAnyCase,
@@ -19,7 +20,7 @@ import { processLimitsSchema } from '../sections/sandbox-section.ts'
 /** Keys of a server that ask for a protection which this version does not provide. */
 export const NOT_ENFORCED_SERVER_KEYS = ['clientApproval', 'detect', 'image'] as const
 
-const UNCHECKED_SERVER_KEYS = [...NOT_ENFORCED_SERVER_KEYS, 'driver', 'forwards', 'oauth', 'trust'] as const
+const UNCHECKED_SERVER_KEYS = [...NOT_ENFORCED_SERVER_KEYS, 'driver', 'oauth', 'trust'] as const
 
 /** Keys of a server that isolate or restrict what it offers, keep it from starting, or say who calls it. */
 export const RESTRICTING_SERVER_KEYS = [
@@ -30,6 +31,7 @@ export const RESTRICTING_SERVER_KEYS = [
   'enabled',
   'enabledTools',
   'excludeTools',
+  'forwards',
   'identity',
   'includeTools',
   'isolated',
@@ -72,6 +74,14 @@ const timeouts = object('a mapping such as {startup: 30s, call: 60s}', {
   health: optional(duration({ defaultUnit: 'none', min: 0 })),
 })
 
+/** Lower ports need a right that no program in a sandbox has. */
+const MIN_PORT = 1_024
+
+const forward = object('a mapping such as {listen: 5432, to: "db.internal:5432"}', {
+  listen: integer(MIN_PORT, 65_535),
+  to: nonEmptyString('a host and a port, such as "db.internal:5432"'),
+})
+
 export const stringMap = (example: string) => record(`a mapping of names to strings, such as ${example}`, coercedString)
 
 /** The keys that all kinds of servers share. */
@@ -104,6 +114,7 @@ export const COMMON_KEYS = {
   sensitivePaths: optional(stringList('a list of path patterns, such as ["/srv/hr/**"]')),
   identity: optional(oneOf(['forward'])),
   allowUnsandboxed: optional(flag()),
+  forwards: optional(list('a list such as [{listen: 5432, to: "db.internal:5432"}]', forward)),
   limits: optional(processLimitsSchema),
   mounts: optional(stringList('a list of files and folders, such as ["/srv/data", "/srv/work:rw"]')),
   network: optional(oneOf(['brokered', 'none'])),

@@ -8,6 +8,7 @@ const start = (script: string) =>
 
 const admission = {
   options: [],
+  ports: [],
   expected: { mounts: [], user: { userMap: '', groupMap: '' }, gate: 5 },
   pipes: { options: 3, info: 4, gate: 5, filter: 6 },
 }

@@ -3,7 +3,6 @@ import type { Duplex } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { SallyportError } from '@sallyport/core'
 import { attest, type Expectation } from './attestation.ts'
-import { BRIDGE_PORT } from './bridge.ts'
 import type { SandboxedProgram } from './driver.ts'
 import { findChild, hasListener, readParent, readStartTime } from './process-facts.ts'
 
@@ -15,6 +14,8 @@ export interface Admission {
   readonly expected: Expectation
   /** Numbers of the descriptors for options, for what bubblewrap reports, for the word that starts the program, and for the filter. */
   readonly pipes: { readonly options: number; readonly info: number; readonly gate: number; readonly filter: number }
+  /** Where programs of ours must listen before the program starts. */
+  readonly ports: readonly number[]
   /** How long each part of the start may take. */
   readonly timeoutMs?: number
 }
@@ -46,7 +47,7 @@ export async function admitProgram(child: ChildProcess, admission: Admission): P
   if (init === undefined) throw isLate ? notReady(timeoutMs) : notCreated(await exited)
   const sandbox = new BubblewrapProgram(child, init, exited)
   try {
-    const pid = await waitForProgram(init, child, timeoutMs)
+    const pid = await waitForProgram(init, child, { timeoutMs, ports: admission.ports })
     const differences = readParent(init) === child.pid ? attest(pid, admission.expected) : ['it is not our own']
     if (differences.length > 0) throw notAsExpected(differences)
     pipe(gate).end('start\n')
@@ -84,13 +85,18 @@ function readInit(info: Duplex): Promise<number> {
   })
 }
 
+interface Readiness {
+  readonly timeoutMs: number
+  readonly ports: readonly number[]
+}
+
 /** Our shell has started the bridge, and waits. */
-async function waitForProgram(init: number, child: ChildProcess, timeoutMs: number): Promise<number> {
+async function waitForProgram(init: number, child: ChildProcess, { timeoutMs, ports }: Readiness): Promise<number> {
   const deadline = performance.now() + timeoutMs
   while (performance.now() < deadline) {
     if (child.exitCode !== null || child.signalCode !== null)
       throw notCreated({ code: child.exitCode, signal: child.signalCode })
-    const pid = hasListener(init, BRIDGE_PORT) ? findChild(init, PROGRAM_ID) : undefined
+    const pid = ports.every((port) => hasListener(init, port)) ? findChild(init, PROGRAM_ID) : undefined
     if (pid !== undefined) return pid
     await delay(POLL_MS)
   }

@@ -7,7 +7,7 @@ import type { Duplex } from 'node:stream'
 import { SallyportError } from '@sallyport/core'
 import { findInPath } from '../files/find-in-path.ts'
 import { type Admission, admitProgram } from './admit.ts'
-import { type Bridge, chooseBridge, NODE_PROXY } from './bridge.ts'
+import { BRIDGE_PORT, type Bridge, chooseBridge, NODE_PROXY } from './bridge.ts'
 import { buildArguments, HOME, type SandboxUser } from './bubblewrap-arguments.ts'
 import { explainProbe, NOT_INSTALLED, NOT_LINUX } from './bubblewrap-problems.ts'
 import { openCgroup } from './cgroup.ts'
@@ -60,7 +60,7 @@ interface Preparation {
 }
 
 function prepare({ bwrap, spec, parts }: Preparation): PreparedSandbox {
-  const bridge = chooseBridge()
+  const bridge = chooseBridge(spec.forwards)
   const user = chooseUser()
   const { args, mounts } = buildArguments({ spec, parts, user, tools: [...bridge.tools, NODE_PROXY] })
   const variables = Object.entries(spec.env).flatMap(([name, value]) => ['--setenv', name, value])
@@ -73,6 +73,7 @@ function prepare({ bwrap, spec, parts }: Preparation): PreparedSandbox {
     filter: FILTER,
     expected: { mounts, user: maps, gate: PIPES.gate, isFiltered: FILTER !== undefined },
     pipes: PIPES,
+    ports: [BRIDGE_PORT, ...(spec.forwards ?? []).map(({ listen }) => listen)],
   }
   const cgroup = openCgroup(basename(parts.folder), spec.limits)
   let isTooLarge = false
@@ -114,10 +115,10 @@ function chooseUser(): SandboxUser {
  * Starts the bridge, waits for the word that the sandbox is as it should be, and becomes the program. The bridge is in
  * a subshell, so that the program gets no child that it does not know.
  */
-function launchScript({ command }: Bridge, limits: readonly string[]): string {
+function launchScript({ commands }: Bridge, limits: readonly string[]): string {
   const { gate } = PIPES
   return [
-    `( ${command} </dev/null >/dev/null 2>&1 ${gate}<&- & )`,
+    ...commands.map((command) => `( ${command} </dev/null >/dev/null 2>&1 ${gate}<&- & )`),
     `read -r word <&${gate} || exit 125`,
     `exec ${gate}<&-`,
     ...limits,

@@ -1,4 +1,5 @@
 import type { ChildProcess, StdioOptions } from 'node:child_process'
+import type { HostAndPort } from '@sallyport/core'
 
 /** A file or folder of this machine, and where it is in the sandbox. */
 export interface Mount {
@@ -31,6 +32,13 @@ export interface SandboxSpec extends CommonSpec {
   readonly program: string
   readonly args: readonly string[]
   readonly cwd: string
+  /** Ports of 127.0.0.1 inside that lead to hosts outside, through the egress proxy. */
+  readonly forwards?: readonly Forward[] | undefined
+}
+
+/** Raw TCP from a port inside to a host, under the policy of the egress proxy. */
+export interface Forward extends HostAndPort {
+  readonly listen: number
 }
 
 /** What every sandbox gets from us. */
