@@ -9,7 +9,8 @@ const CACHE = join(REPOSITORY, 'node_modules/.cache/chromium')
 /** The file of the package names folders of another machine: text would be invisible. */
 const FONTS = `<?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "fonts.dtd">
-<fontconfig><dir>/usr/share/fonts</dir><dir>${join(CACHE, 'fonts')}</dir><cachedir>${join(CACHE, 'fonts-cache')}</cachedir></fontconfig>
+<fontconfig><dir>/usr/share/fonts</dir><dir>${join(CACHE, 'fonts')}</dir><cachedir>${join(CACHE, 'fonts-cache')}</cachedir>
+<alias><family>monospace</family><prefer><family>DejaVu Sans Mono</family></prefer></alias></fontconfig>
 `
 const LIBRARIES = ['libnss3', 'libnspr4']
 

@@ -1,6 +1,25 @@
 import type { Promised } from './promised.ts'
 
 export const WEB_PROMISES = {
+  'WEB-4': {
+    text: 'Calls that wait: who, what exactly, why; folded values are opened first; once, session, always with the lines it writes, or a denial with a reason; by keys alone',
+    state: 'partial',
+    missing: 'the permission, and what the agent wrote where it differs from what is sent',
+  },
+  'WEB-5': {
+    text: 'The stream of calls with filters, and for each call its steps, the rule with file and line, arguments and records',
+    state: 'partial',
+    missing: 'times of single steps, the result, egress as a list, and the dry run',
+  },
+  'WEB-6': {
+    text: 'Each session with its label, what raised it and when, and what is blocked now',
+    state: 'partial',
+    missing: 'the network mode of each sandbox, and remedies',
+  },
+  'WEB-10': {
+    text: 'The mode with the panic switch, what needs a person, calls, refusals, and what changed today',
+    state: 'built',
+  },
   'WEB-11': {
     text: 'A palette, keys with a list of them, addresses that are the state, light and dark, phones, WCAG AA, no mouse needed',
     state: 'built',

@@ -11,7 +11,6 @@ import { Loading } from './parts/states.tsx'
 import { NotFound } from './screens/not-found.tsx'
 import { SCREENS } from './screens/screens.ts'
 import { BrokenScreen } from './shell/broken-screen.tsx'
-import { RoleProvider } from './shell/roles.tsx'
 import { Shell } from './shell/shell.tsx'
 import { applyTheme } from './shell/theme.ts'
 import { ToastProvider } from './shell/toasts.tsx'
@@ -51,11 +50,9 @@ if (app === null) throw new Error('index.html has no element #app.')
 createRoot(app).render(
   <StrictMode>
     <QueryClientProvider client={client}>
-      <RoleProvider>
-        <ToastProvider>
-          <RouterProvider router={router} />
-        </ToastProvider>
-      </RoleProvider>
+      <ToastProvider>
+        <RouterProvider router={router} />
+      </ToastProvider>
     </QueryClientProvider>
   </StrictMode>,
 )

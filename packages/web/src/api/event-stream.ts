@@ -1,34 +1,39 @@
-import type { EventView } from '../../../gateway/src/serve/api/api.ts'
+import type { EventView, LiveMessages } from '../../../gateway/src/serve/api/api.ts'
 
-const STREAM_URL = '/api/events/follow'
+const STREAM_URL = '/api/stream'
 const SHARED_NAME = 'sallyport-events'
 const RETRY_MS = 2_000
-/** Events reach listeners in batches: at a thousand calls a second a page that renders each one would freeze. */
-const BATCH_MS = 100
-/** A batch that no tab could render anyway: what is left out is in the log. */
-const MAX_BATCH = 5_000
-
 /** `live` again after `lost` means that events are missing: whatever was shown has to be read again. */
 export type StreamState = 'connecting' | 'live' | 'lost'
+
+/** The mode, and what needs a person. */
+export type LiveState = LiveMessages['state']
 
 type Message =
   | { readonly kind: 'events'; readonly events: readonly EventView[] }
   | { readonly kind: 'state'; readonly state: StreamState }
+  | { readonly kind: 'live'; readonly live: LiveState }
+  | { readonly kind: 'reset' }
   | { readonly kind: 'hello' }
 
-type EventsListener = (events: readonly EventView[]) => void
+export interface StreamListener {
+  readonly onEvents?: (events: readonly EventView[]) => void
+  readonly onLive?: (live: LiveState) => void
+  /** Records were missed: whatever is shown has to be read again. */
+  readonly onReset?: () => void
+}
 
 /**
  * The one stream of events of all tabs. A browser opens at most six connections to an address, and a stream keeps one
  * busy: so one tab holds the stream and passes the events on, and another takes over when it is closed.
  */
 class EventStream {
-  readonly #listeners = new Set<EventsListener>()
+  readonly #listeners = new Set<StreamListener>()
   readonly #stateListeners = new Set<() => void>()
   readonly #channel = 'BroadcastChannel' in globalThis ? new BroadcastChannel(SHARED_NAME) : undefined
   #state: StreamState = 'connecting'
   #isOwner = false
-  #batch: EventView[] = []
+  #live: LiveState | undefined
 
   get state(): StreamState {
     return this.#state
@@ -45,7 +50,7 @@ class EventStream {
     })
   }
 
-  onEvents(listener: EventsListener): () => void {
+  listen(listener: StreamListener): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
@@ -56,10 +61,20 @@ class EventStream {
   }
 
   #receive(message: Message): void {
-    if (message.kind === 'hello') {
-      if (this.#isOwner) this.#channel?.postMessage({ kind: 'state', state: this.#state } satisfies Message)
-    } else if (message.kind === 'state') this.#setState(message.state)
-    else for (const listener of this.#listeners) listener(message.events)
+    if (message.kind === 'hello') return this.#answerHello()
+    if (message.kind === 'state') return this.#setState(message.state)
+    if (message.kind === 'live') this.#live = message.live
+    for (const listener of this.#listeners)
+      if (message.kind === 'events') listener.onEvents?.(message.events)
+      else if (message.kind === 'live') listener.onLive?.(message.live)
+      else listener.onReset?.()
+  }
+
+  /** A new tab has missed the beginning. */
+  #answerHello(): void {
+    if (!this.#isOwner) return
+    this.#channel?.postMessage({ kind: 'state', state: this.#state } satisfies Message)
+    if (this.#live) this.#channel?.postMessage({ kind: 'live', live: this.#live } satisfies Message)
   }
 
   #own(): void {
@@ -69,27 +84,15 @@ class EventStream {
 
   #connect(): void {
     const source = new EventSource(STREAM_URL)
-    const reconnect = (): void => {
-      source.close()
-      this.#publish({ kind: 'state', state: 'lost' })
-      setTimeout(() => this.#connect(), RETRY_MS)
-    }
     source.addEventListener('open', () => this.#publish({ kind: 'state', state: 'live' }))
-    source.addEventListener('message', ({ data }) => this.#queue(JSON.parse(data) as EventView))
-    source.addEventListener('error', reconnect)
-    // The gateway ends the stream of a reader that is too slow.
-    source.addEventListener('overrun', reconnect)
-  }
-
-  #queue(event: EventView): void {
-    if (this.#batch.length === 0) setTimeout(() => this.#flush(), BATCH_MS)
-    this.#batch.push(event)
-  }
-
-  #flush(): void {
-    const events = this.#batch.slice(-MAX_BATCH)
-    this.#batch = []
-    this.#publish({ kind: 'events', events })
+    on(source, 'records', ({ records }) => this.#publish({ kind: 'events', events: records as readonly EventView[] }))
+    on(source, 'state', (live) => this.#publish({ kind: 'live', live }))
+    on(source, 'reset', () => this.#publish({ kind: 'reset' }))
+    source.addEventListener('error', () => {
+      this.#publish({ kind: 'state', state: 'lost' })
+      // The browser resumes after a broken connection by itself, and gives up after a refusal.
+      if (source.readyState === EventSource.CLOSED) setTimeout(() => this.#connect(), RETRY_MS)
+    })
   }
 
   #publish(message: Message): void {
@@ -102,6 +105,14 @@ class EventStream {
     this.#state = state
     for (const listener of this.#stateListeners) listener()
   }
+}
+
+function on<Name extends keyof LiveMessages>(
+  source: EventSource,
+  name: Name,
+  listener: (data: LiveMessages[Name]) => void,
+): void {
+  source.addEventListener(name, ({ data }) => listener(JSON.parse(data) as LiveMessages[Name]))
 }
 
 export const eventStream = new EventStream()

@@ -1,29 +1,30 @@
 import type { QueryClient } from '@tanstack/react-query'
 import type { EventView } from '../../../gateway/src/serve/api/api.ts'
 import { eventStream } from './event-stream.ts'
+import { liveQuery, modeQuery } from './queries.ts'
 
 /** Which queries an event makes stale, by the first part of their keys. */
 const TOPICS: readonly (readonly [prefix: string, topics: readonly string[]])[] = [
   ['APPROVAL_', ['approvals']],
-  ['MODE_CHANGED', ['mode', 'status', 'tools', 'approvals']],
-  ['UPSTREAM_', ['servers', 'status', 'tools']],
+  ['MODE_CHANGED', ['mode', 'status', 'tools', 'approvals', 'overview']],
+  ['UPSTREAM_', ['servers', 'status', 'tools', 'overview']],
   ['CONFIG_', ['servers', 'status', 'tools', 'agents', 'settings']],
   ['COUNTERPART_', ['servers']],
-  ['TOOLS_', ['tools', 'offers', 'tools-file', 'status', 'servers', 'agents']],
+  ['TOOLS_', ['tools', 'offers', 'tools-file', 'status', 'servers', 'agents', 'overview']],
   ['PIN_CHANGED', ['tools', 'offers', 'tools-file']],
   ['DEFINITION_', ['tools', 'offers', 'status']],
   ['FINDINGS_', ['tools', 'offers', 'status']],
-  ['PROFILES_CHANGED', ['profiles', 'agents']],
+  ['PROFILES_CHANGED', ['profiles', 'agents', 'overview']],
   ['TOKEN_', ['tokens']],
   ['SENSITIVITY_', ['sessions']],
   ['SESSION_', ['sessions']],
   ['SANDBOX_', ['sessions']],
-  ['TOOL_CALL_', ['calls', 'savings', 'sessions']],
-  ['POLICY_DENIED', ['calls', 'sessions']],
+  ['TOOL_CALL_', ['calls', 'savings', 'sessions', 'overview']],
+  ['POLICY_DENIED', ['calls', 'sessions', 'overview']],
 ]
 
 /** What changes with every call is read again only after a pause. */
-const SLOW_TOPICS: ReadonlySet<string> = new Set(['calls', 'savings', 'sessions'])
+const SLOW_TOPICS: ReadonlySet<string> = new Set(['calls', 'savings', 'sessions', 'overview'])
 const SLOW_MS = 3_000
 const FAST_MS = 50
 
@@ -41,16 +42,25 @@ export function refreshByEvents(client: QueryClient): void {
       void client.invalidateQueries({ queryKey: [topic] })
     }, wait)
   }
-  eventStream.onEvents((events: readonly EventView[]) => {
+  const onEvents = (events: readonly EventView[]): void => {
     const topics = new Set(events.flatMap(({ type }) => findTopics(type)))
     // A session rises by an event of its own: that has to be seen at once.
     if (events.some(({ type }) => type === 'SENSITIVITY_RAISED' || type === 'SESSION_ENDED'))
       void client.invalidateQueries({ queryKey: ['sessions'] })
     for (const topic of topics) refresh(topic)
+  }
+  const refreshAll = (): void => void client.invalidateQueries()
+  eventStream.listen({
+    onEvents,
+    onReset: refreshAll,
+    onLive: (live) => {
+      client.setQueryData(liveQuery.queryKey, live)
+      client.setQueryData(modeQuery.queryKey, live.mode)
+    },
   })
   let wasLost = false
   eventStream.onState(() => {
-    if (eventStream.state === 'live' && wasLost) void client.invalidateQueries()
+    if (eventStream.state === 'live' && wasLost) refreshAll()
     wasLost = eventStream.state === 'lost'
   })
 }

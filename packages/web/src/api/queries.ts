@@ -1,5 +1,7 @@
 import { queryOptions } from '@tanstack/react-query'
+import type { ApprovalView } from '../../../gateway/src/serve/api/api.ts'
 import { api, read } from './client.ts'
+import type { LiveState } from './event-stream.ts'
 
 /**
  * What several screens show. The first part of a key is its topic: an event of the gateway refreshes topics
@@ -7,11 +9,19 @@ import { api, read } from './client.ts'
  */
 export const statusQuery = queryOptions({ queryKey: ['status'], queryFn: () => read(api.status.$get()) })
 
+export const meQuery = queryOptions({ queryKey: ['me'], queryFn: () => read(api.me.$get()) })
+
+/** The mode and what needs a person: the event stream writes it whenever it changes. */
+export const liveQuery = queryOptions({
+  queryKey: ['live'],
+  queryFn: (): Promise<LiveState> => read(api.overview.$get({ query: {} })),
+})
+
 export const modeQuery = queryOptions({ queryKey: ['mode'], queryFn: () => read(api.mode.$get()) })
 
 export const approvalsQuery = queryOptions({
   queryKey: ['approvals'],
-  queryFn: async () => (await read(api.approvals.$get())).approvals,
+  queryFn: async () => (await read(api.approvals.$get())).approvals as readonly ApprovalView[],
 })
 
 export const serversQuery = queryOptions({

@@ -5,7 +5,7 @@ import { eventStream, type StreamState } from './event-stream.ts'
 /** Calls the listener with each batch of new events while the component is shown. */
 export function useEvents(listener: (events: readonly EventView[]) => void): void {
   const onEvents = useEffectEvent(listener)
-  useEffect(() => eventStream.onEvents((events) => onEvents(events)), [])
+  useEffect(() => eventStream.listen({ onEvents: (events) => onEvents(events) }), [])
 }
 
 export const useStreamState = (): StreamState =>

@@ -28,7 +28,7 @@ const UNITS = [
 ] as const
 
 /** `3 min`: the largest unit that fits. */
-export function formatDuration(ms: number): string {
+function formatDuration(ms: number): string {
   const [unit, size] = UNITS.find(([, length]) => ms >= length) ?? ['s', 1_000]
   return `${Math.floor(ms / size)} ${unit}`
 }

@@ -1,4 +1,4 @@
-import { FileCheck2, House, Inbox, type LucideIcon, Server } from 'lucide-react'
+import { Activity, FileCheck2, House, Inbox, type LucideIcon, Server, ShieldEllipsis } from 'lucide-react'
 import type { ComponentType } from 'react'
 
 export interface Screen {
@@ -30,6 +30,17 @@ export const SCREENS: readonly Screen[] = [
     path: '/approvals/:id?',
     load: async () => ({ Component: (await import('./approvals/approvals.tsx')).Approvals }),
     nav: { title: 'Approvals', icon: Inbox, group: 'Work', key: 'a', isTab: true },
+  },
+  {
+    path: '/live',
+    load: async () => ({ Component: (await import('./live/live.tsx')).Live }),
+    nav: { title: 'Live', icon: Activity, group: 'Work', key: 'l', isTab: true },
+  },
+  { path: '/calls/:id', load: async () => ({ Component: (await import('./call/call.tsx')).Call }) },
+  {
+    path: '/sessions/:name?',
+    load: async () => ({ Component: (await import('./sessions/sessions.tsx')).Sessions }),
+    nav: { title: 'Sessions', icon: ShieldEllipsis, group: 'Work', key: 's' },
   },
   {
     path: '/governance/:name?',

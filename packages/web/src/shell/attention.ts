@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { FileDiff, Inbox, KeyRound, type LucideIcon, Unplug } from 'lucide-react'
-import { approvalsQuery, changedToolsQuery, serversQuery } from '../api/queries.ts'
+import { liveQuery } from '../api/queries.ts'
 
 export interface AttentionItem {
   readonly kind: 'waiting' | 'changed' | 'login' | 'down'
@@ -14,11 +14,13 @@ export interface AttentionItem {
 
 /** What needs a person, counted. A counter at zero is left out. */
 export function useAttention(): readonly AttentionItem[] {
-  const waiting = useQuery(approvalsQuery).data?.length ?? 0
-  const changed = useQuery(changedToolsQuery).data?.length ?? 0
-  const servers = useQuery(serversQuery).data ?? []
-  const login = servers.filter(({ state }) => state === 'needs-login').length
-  const down = servers.filter(({ state }) => state === 'broken' || state === 'restarting').length
+  const live = useQuery(liveQuery).data
+  const {
+    approvals: waiting = 0,
+    drifted: changed = 0,
+    logins: login = 0,
+    deadServers: down = 0,
+  } = live?.attention ?? {}
   const items: readonly AttentionItem[] = [
     {
       kind: 'waiting',

@@ -5,7 +5,7 @@ import { Dialog } from '../parts/dialog.tsx'
 import { Gate } from '../parts/signs.tsx'
 import { ModeReason } from './mode-reason.tsx'
 import { ModeSince } from './mode-since.tsx'
-import { useMay } from './roles.tsx'
+import { useMay } from './roles.ts'
 
 /** In LOCKDOWN: a striped band, a frame around the page, and the way out. Otherwise it shows nothing. */
 export function LockdownBand() {

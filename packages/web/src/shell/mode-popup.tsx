@@ -6,7 +6,7 @@ import { isLessStrict, MODES, useModeChange } from './mode-change.ts'
 import { ModeReason } from './mode-reason.tsx'
 import { ModeSince } from './mode-since.tsx'
 import { PanicButton } from './panic-button.tsx'
-import { useMay } from './roles.tsx'
+import { useMay } from './roles.ts'
 
 interface ModePopupProps {
   readonly view: ModeView

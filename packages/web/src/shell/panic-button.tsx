@@ -1,6 +1,6 @@
 import { Gate } from '../parts/signs.tsx'
 import { usePanic } from './mode-change.ts'
-import { useMay } from './roles.tsx'
+import { useMay } from './roles.ts'
 
 export function PanicButton({ isQuiet = false }: { readonly isQuiet?: boolean }) {
   const panic = usePanic()

@@ -39,8 +39,9 @@ export function Sidebar({ attention, onKeys }: SidebarProps) {
           <button className="btn btn-ghost btn-s" type="button" onClick={toggleTheme}>
             <Contrast className="i i-s" aria-hidden="true" /> Theme
           </button>
-          <button className="btn btn-ghost btn-s" type="button" onClick={() => void logOut()}>
-            <LogOut className="i i-s" aria-hidden="true" /> Log out
+          <button className="btn btn-ghost btn-s" type="button" title="Log out" onClick={() => void logOut()}>
+            <LogOut className="i i-s" aria-hidden="true" />
+            <span className="vh">Log out</span>
           </button>
         </span>
         {status && (

@@ -11,6 +11,8 @@ export function useTabTitle(attention: readonly AttentionItem[]): void {
   useEffect(() => {
     const update = (event: Event): void => setScreen((event as CustomEvent<string>).detail)
     document.addEventListener('screen-title', update)
+    // The first screen was shown before this listened.
+    setScreen(document.documentElement.dataset.screen ?? '')
     return () => document.removeEventListener('screen-title', update)
   }, [])
   useEffect(() => {

@@ -1,6 +1,99 @@
-import { Page } from '../../parts/page.tsx'
-export const Overview = () => (
-  <Page title="Overview">
-    <p>…</p>
-  </Page>
+import { useQuery } from '@tanstack/react-query'
+import { Link } from 'react-router'
+import type { Overview as OverviewView } from '../../../../gateway/src/serve/api/api.ts'
+import { api, read } from '../../api/client.ts'
+import { toEvents } from '../../api/events.ts'
+import { formatNumber } from '../../parts/format.ts'
+import { Page, Panel } from '../../parts/page.tsx'
+import { Loaded, Note } from '../../parts/states.tsx'
+import { useAttention } from '../../shell/attention.ts'
+import { ChangeFeed } from './change-feed.tsx'
+import { ModePanel } from './mode-panel.tsx'
+import { TodoPanel } from './todo-panel.tsx'
+import './overview.css'
+
+function startOfDay(): string {
+  const day = new Date()
+  day.setHours(0, 0, 0, 0)
+  return day.toISOString()
+}
+
+/** What needs a person first, then the mode, then numbers. */
+export function Overview() {
+  const since = startOfDay()
+  const query = useQuery({
+    queryKey: ['overview', since],
+    queryFn: () => read(api.overview.$get({ query: { since } })),
+  })
+  const count = useAttention().reduce((sum, item) => sum + item.count, 0)
+  return (
+    <Page
+      tab="Overview"
+      title={count === 0 ? 'Nothing needs you' : `${count} ${count === 1 ? 'thing needs' : 'things need'} you`}
+    >
+      <Loaded query={query} what="the overview">
+        {(overview) => (
+          <div className="cols">
+            <div className="stack">
+              <TodoPanel />
+              <Figures overview={overview} />
+              <ServersPanel overview={overview} />
+            </div>
+            <div className="stack">
+              <ModePanel />
+              <ChangeFeed changes={toEvents(overview.changes)} />
+            </div>
+          </div>
+        )}
+      </Loaded>
+    </Page>
+  )
+}
+
+function Figures({
+  overview: { counts, callsInFlight },
+}: {
+  readonly overview: Pick<OverviewView, 'counts' | 'callsInFlight'>
+}) {
+  if (counts === undefined)
+    return <Note>The calls of today cannot be counted: the index of the records is not in use.</Note>
+  const asked = counts.calls + counts.refused
+  const share = asked === 0 ? '' : `${((100 * counts.refused) / asked).toFixed(1)} %`
+  const figures = [
+    ['Calls today', counts.calls, callsInFlight > 0 ? `${callsInFlight} running` : ''],
+    ['Refused', counts.refused, share],
+    ['Asked a person', counts.approvalsRequested, ''],
+    ['Failed', counts.failed, ''],
+    ['Labels raised', counts.labelsRaised, ''],
+  ] as const
+  return (
+    <section className="panel" aria-label="Today in numbers">
+      <dl className="figures">
+        {figures.map(([name, value, note]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>
+              {formatNumber(value)} <small>{note}</small>
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  )
+}
+
+const ServersPanel = ({ overview: { servers } }: { readonly overview: Pick<OverviewView, 'servers'> }) => (
+  <Panel title="Servers" sub={`${servers.filter(({ state }) => state === 'ready').length} of ${servers.length} ready`}>
+    <ul className="server-chips">
+      {servers.map(({ id, state }) => (
+        <li key={id}>
+          <Link className="chip" to={`/servers/${encodeURIComponent(id)}`}>
+            <span className={`dot dot-${state}`} aria-hidden="true" />
+            {id}
+            {state !== 'ready' && <span className="faint">{state}</span>}
+          </Link>
+        </li>
+      ))}
+    </ul>
+  </Panel>
 )
