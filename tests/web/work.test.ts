@@ -134,7 +134,7 @@ describe('the screens on which people work', () => {
         await page.getByRole('heading', { name: 'Nothing needs you' }).waitFor()
         await page.getByText('Asked a person').waitFor()
         expect(await findBarriers(page)).toEqual([])
-        expect(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth)).toBe(true)
+        expect(await page.evaluate('document.documentElement.scrollWidth <= window.innerWidth')).toBe(true)
         await shoot(page, `overview-${scheme}-${size}`)
         expect(problems).toEqual([])
         await close()

@@ -37,7 +37,7 @@ export function Request({ approval }: { readonly approval: ApprovalView }) {
           )}
         </Note>
         <div className="stack-s">
-          <h3>Arguments, as they will be sent</h3>
+          <h3>Arguments, as they will be sent; keys and tokens are masked here</h3>
           <Arguments value={approval.arguments} onOpen={(name) => setOpened(new Set([...opened, name]))} />
         </div>
       </div>
