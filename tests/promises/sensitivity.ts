@@ -73,6 +73,11 @@ export const SENSITIVITY_PROMISES = {
     state: 'partial',
     missing: 'containers',
   },
+  'SEN-17': {
+    text: 'sandbox export writes the same policy for deployments: Squid, Envoy, Docker Compose and Kubernetes; each says what it covers and what it does not',
+    state: 'partial',
+    missing: 'Envoy, Docker Compose and Kubernetes',
+  },
   'SEN-18': {
     text: 'run-sandboxed runs any program in a network mode, with its own streams, signals and exit code',
     state: 'built',

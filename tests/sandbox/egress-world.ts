@@ -110,8 +110,23 @@ export class EgressWorld {
   /** Opens a new proxy, and forgets what has arrived. */
   async openProxy(options: WorldOptions): Promise<void> {
     await this.#ask('open', { names: {}, ...options, socketPath: this.socketPath })
+    this.forget()
+  }
+
+  /** Forgets what has arrived. */
+  forget(): void {
     this.#arrived.length = 0
     this.#ownMachine.length = 0
+  }
+
+  /** Arguments of nsenter, for the network of the gateway. */
+  get enter(): readonly string[] {
+    return ['--net', '--target', String(this.#gateway.pid)]
+  }
+
+  /** Starts a command in the network of the gateway. */
+  start(command: readonly string[]): ChildProcess {
+    return spawn('nsenter', [...this.enter, ...command], { stdio: ['ignore', 'pipe', 'inherit'] })
   }
 
   setPolicy(policy: PolicyText): Promise<{ readonly cut: number }> {

@@ -16,24 +16,12 @@ import {
   openTunnel,
 } from '../../packages/gateway/src/sandbox/egress/egress.test-kit.ts'
 import { promise } from '../promises.ts'
+import { ALLOW, NAMES, OWN_ADDRESSES, REQUESTS, requestTunnel } from './egress-requests.ts'
 import { canMakeNetworks, EgressWorld, type PolicyText } from './egress-world.ts'
 
 const FULL: PolicyText = { mode: 'FULL', allow: [] }
 const NONE: PolicyText = { mode: 'NONE', allow: [] }
-const ALLOW = ['site.test', '*.sub.test', 'db.test:5432', '10.77.0.2:5432', '[fd99::2]:443']
 const PROXIED: PolicyText = { mode: 'PROXIED', allow: ALLOW }
-
-const NAMES = {
-  'site.test': [['198.51.100.2', '2001:db8:5::2']],
-  'six.test': [['2001:db8:5::2']],
-  'a.sub.test': [['198.51.100.3']],
-  'sub.test': [['198.51.100.3']],
-  'db.test': [['10.77.0.2']],
-  'other.test': [['198.51.100.3']],
-  'inner.test': [['10.77.0.2']],
-  'loop.test': [['127.0.0.1'], ['::1']],
-  'metadata.test': [['169.254.169.254']],
-}
 
 describe.skipIf(!canMakeNetworks())(`the egress proxy between two networks (${promise('SEN-10')})`, () => {
   let world: EgressWorld
@@ -43,56 +31,10 @@ describe.skipIf(!canMakeNetworks())(`the egress proxy between two networks (${pr
   afterEach(closeAll)
   afterAll(() => world.close())
 
-  /** Whether a tunnel can be opened, and the address at which it arrived. */
-  async function reach(target: string): Promise<string> {
-    const before = world.arrived.length
-    const client = new Client(world.socketPath).send(connectRequest(target))
-    await client.receive('\r\n\r\n')
-    const status = client.text.slice('HTTP/1.1 '.length, 'HTTP/1.1 '.length + 3)
-    if (status === '200' && target.endsWith(':80')) {
-      client.send(`GET / HTTP/1.1\r\nHost: ${target}\r\n\r\n`)
-      await client.receive(' 200 OK')
-    }
-    if (status === '200') await expect.poll(() => world.arrived.length).toBeGreaterThan(before)
-    client.socket.destroy()
-    return status === '200' ? (world.arrived[before] ?? '') : status
-  }
+  const reach = (target: string): Promise<string> => requestTunnel(world, world.socketPath, target)
 
   // Port 80 of the gateway itself has a listener too: nothing may reach it.
-  it.each<[string, string, string]>([
-    ['198.51.100.2:80', '198.51.100.2 80', '403'],
-    ['198.51.100.2:5432', '198.51.100.2 5432', '403'],
-    ['[2001:db8:5::2]:443', '2001:db8:5::2 443', '403'],
-    ['site.test:80', '198.51.100.2 80', '198.51.100.2 80'],
-    ['site.test:443', '198.51.100.2 443', '198.51.100.2 443'],
-    ['site.test:5432', '198.51.100.2 5432', '403'],
-    ['site.test:53', '198.51.100.2 53', '403'],
-    ['six.test:443', '2001:db8:5::2 443', '403'],
-    ['a.sub.test:443', '198.51.100.3 443', '198.51.100.3 443'],
-    ['sub.test:443', '198.51.100.3 443', '403'],
-    ['other.test:443', '198.51.100.3 443', '403'],
-    ['db.test:5432', '10.77.0.2 5432', '10.77.0.2 5432'],
-    ['10.77.0.2:5432', '10.77.0.2 5432', '10.77.0.2 5432'],
-    ['[fd99::2]:443', 'fd99::2 443', 'fd99::2 443'],
-    ['inner.test:443', '403', '403'],
-    ['10.77.0.2:443', '403', '403'],
-    ['172.20.0.2:443', '403', '403'],
-    ['192.168.77.2:443', '403', '403'],
-    ['0xc0a84d02:443', '403', '403'],
-    ['100.64.0.2:443', '403', '403'],
-    ['198.18.0.2:443', '403', '403'],
-    ['[fd99::2]:5432', '403', '403'],
-    ['[::ffff:198.51.100.2]:443', '403', '403'],
-    ['169.254.169.254:80', '403', '403'],
-    ['168.63.129.16:80', '403', '403'],
-    ['metadata.test:443', '403', '403'],
-    ['127.0.0.1:80', '403', '403'],
-    ['[::1]:80', '403', '403'],
-    ['0.0.0.0:80', '403', '403'],
-    ['loop.test:443', '403', '403'],
-    ['198.51.100.1:443', '403', '403'],
-    ['[2001:db8:5::1]:443', '403', '403'],
-  ])('%s: FULL %s, PROXIED %s, NONE 403', async (target, full, proxied) => {
+  it.each([...REQUESTS, ...OWN_ADDRESSES])('%s: FULL %s, PROXIED %s, NONE 403', async (target, full, proxied) => {
     // In FULL too, an address that is not public is reached only if it is listed.
     await world.openProxy({ policy: { ...PROXIED, mode: 'FULL' }, names: NAMES })
     expect(await reach(target)).toBe(full)

@@ -11,7 +11,7 @@ export type AddressKind =
   | 'reserved'
   | 'embedded IPv4'
 
-interface Range {
+export interface Range {
   readonly kind: AddressKind
   readonly first: bigint
   readonly bits: number
@@ -21,7 +21,7 @@ interface Range {
  * IANA's registries of special addresses, and two endpoints of clouds that are in public or shared ranges. The ranges
  * for documentation are missing, so they count as public: they belong to nobody, and networks for tests use them.
  */
-const V4_RANGES: readonly Range[] = [
+export const V4_RANGES: readonly Range[] = [
   range('metadata', '169.254.169.254', 32),
   range('metadata', '169.254.170.2', 32),
   range('metadata', '100.100.100.200', 32),
@@ -40,7 +40,7 @@ const V4_RANGES: readonly Range[] = [
   range('reserved', '240.0.0.0', 4),
 ]
 
-const V6_RANGES: readonly Range[] = [
+export const V6_RANGES: readonly Range[] = [
   range('unspecified', '::', 128),
   range('loopback', '::1', 128),
   range('metadata', 'fd00:ec2::254', 128),
@@ -75,7 +75,7 @@ export function findAddressKind(host: string): AddressKind | undefined {
 export const isAddress = (host: string): boolean => host.includes(':') || parseV4(host) !== undefined
 
 function range(kind: AddressKind, first: string, bits: number): Range {
-  const value = parseV4(first) ?? parseV6(first)
+  const value = parseAddress(first)
   if (value === undefined) throw new Error(`${first} is not a valid address.`)
   return { kind, first: value, bits }
 }
@@ -83,6 +83,11 @@ function range(kind: AddressKind, first: string, bits: number): Range {
 function isIn(address: bigint, { first, bits }: Range, width: number): boolean {
   const rest = BigInt(width - bits)
   return address >> rest === first >> rest
+}
+
+/** The number of an address in the form of `parseHost`. */
+export function parseAddress(host: string): bigint | undefined {
+  return parseV4(host) ?? parseV6(host)
 }
 
 function parseV4(text: string): bigint | undefined {
