@@ -125,6 +125,7 @@ export const ROOMS = {
 
   ...gatewayRooms(),
   [`${GATEWAY}/sandbox/egress`]: [NODE, CORE],
+  [`${GATEWAY}/sandbox/export`]: [CORE, 'yaml'],
   [`${GATEWAY}/upstream/processes`]: [NODE, CORE],
   [`${GATEWAY}/upstream/stdio`]: [
     ...[NODE, CORE, CONFIG, `${GATEWAY}/sandbox/sandbox.ts`, ...TRANSPORT],
@@ -176,6 +177,7 @@ export const ROOMS = {
       ...ALL_DOORS,
     ],
     ...['api/api.ts', 'gateway-socket.ts', 'problem.ts'].map((file) => `${GATEWAY}/serve/${file}`),
+    ...doors(`${GATEWAY}/sandbox`, ['export']),
   ],
 }
 

