@@ -76,7 +76,7 @@ export const SENSITIVITY_PROMISES = {
   'SEN-17': {
     text: 'sandbox export writes the same policy for deployments: Squid, Envoy, Docker Compose and Kubernetes; each says what it covers and what it does not',
     state: 'partial',
-    missing: 'Envoy, Docker Compose and Kubernetes',
+    missing: 'a Kubernetes cluster and an engine of containers that run the exported files in a test',
   },
   'SEN-18': {
     text: 'run-sandboxed runs any program in a network mode, with its own streams, signals and exit code',

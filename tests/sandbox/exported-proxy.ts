@@ -66,7 +66,7 @@ export class ExportedProxy {
   readonly #folder = mkdtempSync(join(tmpdir(), 'sallyport-exported-'))
   readonly #children: ChildProcess[]
 
-  private constructor({ world, config, run, names }: ProxyOptions) {
+  constructor({ world, config, run, names }: ProxyOptions) {
     const folder = this.#folder
     chmodSync(folder, 0o755)
     writeFileSync(join(folder, 'config.yaml'), config)

@@ -27,7 +27,7 @@ describe.skipIf(!canRunSquid())(`Squid with the exported policy (${promise('SEN-
     world = await EgressWorld.open()
     const config = exportSquid(
       ALLOW.flatMap((written) => parseHostRule(written) ?? []),
-      '127.0.0.1',
+      { listen: '127.0.0.1', isContainer: false },
     )
     squid = await ExportedProxy.open({ world, config, names, run: RUN })
   })

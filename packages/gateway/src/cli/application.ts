@@ -17,6 +17,7 @@ const LOADERS: Readonly<Record<string, () => Promise<Target>>> = {
   serve: async () => (await import('./serve/serve-command.ts')).serveCommand,
   run: async () => (await import('./commands/run.ts')).runCommand,
   'run-sandboxed': async () => (await import('./commands/run-sandboxed.ts')).runSandboxedCommand,
+  sandbox: async () => (await import('./commands/sandbox.ts')).sandboxCommands,
   connect: async () => (await import('./commands/connect.ts')).connectCommand,
   hook: async () => (await import('./commands/hook.ts')).hookCommands,
   servers: async () => (await import('./commands/servers.ts')).serversCommand,

@@ -1,7 +1,7 @@
 import { type AddressBlock, formatHostAndPort, type HostRule, isAddress, NON_PUBLIC_BLOCKS } from '@sallyport/core'
 import { stringify } from 'yaml'
 import { formatComment } from './comment.ts'
-import { PROXY_PORTS } from './proxy-ports.ts'
+import { PROXY_PORTS, YAML_STYLE } from './deployment.ts'
 
 const NOTICE = [
   'A forward proxy with the network policy of `sandbox.proxied.allow`, for Envoy. Written by `sallyport sandbox export --to envoy`: run it again when the policy changes. Start it with `envoy --config-path <this file>`.',
@@ -40,7 +40,7 @@ export function exportEnvoy(allow: readonly HostRule[], listen: string): string 
       clusters: [EGRESS],
     },
   }
-  return `${formatComment(NOTICE)}\n${stringify(config, { lineWidth: 0, aliasDuplicateObjects: false })}`
+  return `${formatComment(NOTICE)}\n${stringify(config, YAML_STYLE)}`
 }
 
 const EGRESS = {

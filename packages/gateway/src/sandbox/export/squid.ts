@@ -1,6 +1,6 @@
 import { type AddressRange, type HostRule, isAddress, listNonPublicRanges } from '@sallyport/core'
 import { formatComment } from './comment.ts'
-import { PROXY_PORTS } from './proxy-ports.ts'
+import { PROXY_PORTS } from './deployment.ts'
 
 const NOTICE = [
   'A forward proxy with the network policy of `sandbox.proxied.allow`, for Squid 5 or later. Written by `sallyport sandbox export --to squid`: run it again when the policy changes.',
@@ -12,8 +12,23 @@ const NOTICE = [
 /** Addresses in front of which no line of a list gets too long. */
 const LINE_LENGTH = 110
 
-/** `listen` is the address of both ports; `undefined` for all addresses. */
-export function exportSquid(allow: readonly HostRule[], listen: string | undefined): string {
+export interface SquidPlace {
+  /** The address of both ports; `undefined` for all addresses. */
+  readonly listen: string | undefined
+  readonly isContainer: boolean
+}
+
+/** What Squid needs in a container: its own folders may be read-only there. */
+const IN_CONTAINER = [
+  '# In a container.',
+  'access_log stdio:/dev/stdout',
+  'cache_log /dev/stderr',
+  'max_filedescriptors 65536',
+  'shutdown_lifetime 2 seconds',
+  '',
+]
+
+export function exportSquid(allow: readonly HostRule[], { listen, isContainer }: SquidPlace): string {
   const at = listen === undefined ? '' : `${listen}:`
   return [
     formatComment(NOTICE),
@@ -42,7 +57,9 @@ export function exportSquid(allow: readonly HostRule[], listen: string | undefin
     '# Nothing of one client is kept for another, or shown to a server.',
     'cache deny all',
     'forwarded_for delete',
+    'pinger_enable off',
     '',
+    ...(isContainer ? IN_CONTAINER : []),
   ].join('\n')
 }
 
