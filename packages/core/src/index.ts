@@ -90,6 +90,7 @@ export {
 export { formatHostAndPort, type HostAndPort, parseHost, parseHostAndPort } from './network/host.ts'
 export { type HostRule, isListed, parseHostRule } from './network/host-rules.ts'
 export { isAddress } from './network/ip-address.ts'
+export { isNetworkMode, isWiderMode, NETWORK_MODES, type NetworkMode, networkModeFor } from './network/network-mode.ts'
 export {
   type AddressBlock,
   type AddressRange,
@@ -97,7 +98,6 @@ export {
   NON_PUBLIC_BLOCKS,
   PUBLIC_ADDRESSES,
 } from './network/non-public-addresses.ts'
-export { isNetworkMode, isWiderMode, NETWORK_MODES, type NetworkMode, networkModeFor } from './network/network-mode.ts'
 export type { FoundPath } from './paths/found-path.ts'
 export { hideHostPaths } from './paths/host-paths.ts'
 export { findPaths, findUriPaths } from './paths/path-arguments.ts'
