@@ -30,8 +30,7 @@ export function exportCompose(deployment: Deployment): string {
   const file = {
     name: 'sallyport-servers',
     services: {
-      ...(modes.length > 0 && { 'egress-proxy': EGRESS_PROXY }),
-      ...Object.fromEntries(modes.map((mode) => [`egress-${mode.toLowerCase()}`, formatEgressSocket(mode)])),
+      ...formatEgress(modes),
       ...Object.assign({}, ...instances.map((instance, index) => formatInstance(instance, FIRST_PORT + index))),
     },
     networks: { ...(modes.length > 0 && { outside: {} }), front: {} },
@@ -48,7 +47,9 @@ export function exportCompose(deployment: Deployment): string {
 const formatSquid = ({ allow }: Deployment): string =>
   exportSquid(allow, { listen: '127.0.0.1', isContainer: true }).replaceAll('$', '$$$$')
 
-const egressVolume = (mode: 'PROXIED' | 'FULL'): string => `egress-${mode.toLowerCase()}`
+type ProxyMode = keyof typeof PROXY_PORTS
+
+const egressVolume = (mode: ProxyMode): string => `egress-${mode.toLowerCase()}`
 const ingressVolume = ({ name }: Instance): string => `${name}-ingress`
 
 const LIMITED = {
@@ -67,10 +68,11 @@ const EGRESS_PROXY = {
   image: '${SQUID_IMAGE:-ubuntu/squid:latest}',
   entrypoint: ['squid', '-N', '-f', '/etc/squid/squid.conf'],
   user: `${SQUID_USER}:${SQUID_USER}`,
-  networks: ['outside'],
   configs: [{ source: 'squid', target: '/etc/squid/squid.conf' }],
   tmpfs: ['/run', '/var/log/squid', '/var/spool/squid'].map((path) => `${path}:uid=${SQUID_USER},gid=${SQUID_USER}`),
   ...LIMITED,
+  // Compose writes the configuration into the container, and refuses that for a read-only one.
+  read_only: false,
 }
 
 const formatSocat = (from: string, to: string, rest: object): object => ({
@@ -83,12 +85,24 @@ const formatSocat = (from: string, to: string, rest: object): object => ({
 
 const listenOn = (path: string): string => `UNIX-LISTEN:${path},fork,mode=666,unlink-early`
 
-/** The ports of the proxy are on its own loopback interface. Only this passes them on, one by one. */
-const formatEgressSocket = (mode: 'PROXIED' | 'FULL'): object =>
-  formatSocat(listenOn('/run/egress/egress.sock'), `TCP:127.0.0.1:${PROXY_PORTS[mode]}`, {
-    network_mode: 'service:egress-proxy',
-    volumes: [`${egressVolume(mode)}:/run/egress`],
+/**
+ * The ports of the proxy are on a loopback interface of its own, and a socket passes on each of them. The first socket
+ * holds the network, so that a proxy that is restarted keeps it.
+ */
+function formatEgress(modes: readonly ProxyMode[]): Readonly<Record<string, object>> {
+  const [first] = modes
+  if (first === undefined) return {}
+  const joined = { network_mode: `service:${egressVolume(first)}` }
+  const sockets = modes.map((mode) => {
+    const network = mode === first ? { networks: ['outside'] } : joined
+    const rest = { ...network, volumes: [`${egressVolume(mode)}:/run/egress`] }
+    return [
+      egressVolume(mode),
+      formatSocat(listenOn('/run/egress/egress.sock'), `TCP:127.0.0.1:${PROXY_PORTS[mode]}`, rest),
+    ]
   })
+  return { 'egress-proxy': { ...EGRESS_PROXY, ...joined }, ...Object.fromEntries(sockets) }
+}
 
 function formatInstance(instance: Instance, hostPort: number): Readonly<Record<string, object>> {
   const { name, mode, server } = instance
@@ -120,7 +134,7 @@ function formatInstance(instance: Instance, hostPort: number): Readonly<Record<s
       [`${name}-egress`]: formatSocat(
         `TCP-LISTEN:${PROXY_PORTS[mode]},bind=127.0.0.1,fork,reuseaddr`,
         'UNIX-CONNECT:/run/egress/egress.sock',
-        { ...joined, volumes: [`${egressVolume(mode)}:/run/egress`], depends_on: [`egress-${mode.toLowerCase()}`] },
+        { ...joined, volumes: [`${egressVolume(mode)}:/run/egress`], depends_on: [egressVolume(mode), 'egress-proxy'] },
       ),
     }),
     [`${name}-front`]: formatSocat('TCP-LISTEN:8080,fork,reuseaddr', 'UNIX-CONNECT:/run/ingress/ingress.sock', {

@@ -5,7 +5,7 @@ import { PROXY_PORTS, YAML_STYLE } from './deployment.ts'
 
 const NOTICE = [
   'A forward proxy with the network policy of `sandbox.proxied.allow`, for Envoy. Written by `sallyport sandbox export --to envoy`: run it again when the policy changes. Start it with `envoy --config-path <this file>`.',
-  `Port ${PROXY_PORTS.PROXIED} is network mode PROXIED: the listed hosts at their ports. Port ${PROXY_PORTS.FULL} is FULL: public addresses. There is no port for NONE. Whoever can reach a port has its mode, so let each server reach one of them, and nothing else: without that, this is no boundary.`,
+  `Port ${PROXY_PORTS.PROXIED} is network mode PROXIED: the listed hosts at their ports. Port ${PROXY_PORTS.FULL} is FULL: public addresses. NONE has no port. Whoever can reach a port has its mode, so let each server reach one of them, and nothing else: without that, this is no boundary.`,
   'Covered, and tested with Envoy 1.40: hosts and ports of CONNECT and of plain requests, by exact name; literal addresses; names that lead to private, loopback, link-local, metadata or other special addresses.',
   'Weaker than Squid and the gateway’s own proxy: Envoy checks the first address of a name, and looks names up again in the background. Only IPv4 is used for names with both kinds of addresses. Let the network that Envoy is in refuse private addresses as well, as the Kubernetes export does.',
   'Not covered: public addresses of the machine that Envoy runs on; a TLS handshake that names another host than CONNECT did; limits on bytes and connections; open tunnels, which survive a changed configuration (restart Envoy); the label of a session, which only the gateway knows.',

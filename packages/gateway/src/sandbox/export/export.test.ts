@@ -194,7 +194,7 @@ describe('the export for Docker Compose', () => {
   it('gives no server a network, and a way out only where the mode has one', () => {
     const networks = Object.entries(services).filter(([, service]) => service.networks !== undefined)
     expect(networks.map(([name]) => name)).toEqual([
-      'egress-proxy',
+      'egress-proxied',
       ...['data', 'data-isolated', 'web', 'web-isolated', 'files'].map((name) => `${name}-front`),
     ])
     for (const name of ['data', 'data-isolated', 'web', 'web-isolated', 'files']) {

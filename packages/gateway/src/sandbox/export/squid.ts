@@ -4,7 +4,7 @@ import { PROXY_PORTS } from './deployment.ts'
 
 const NOTICE = [
   'A forward proxy with the network policy of `sandbox.proxied.allow`, for Squid 5 or later. Written by `sallyport sandbox export --to squid`: run it again when the policy changes.',
-  `Port ${PROXY_PORTS.PROXIED} is network mode PROXIED: the listed hosts at their ports. Port ${PROXY_PORTS.FULL} is FULL: public addresses. There is no port for NONE. Whoever can reach a port has its mode, so let each server reach one of them, and nothing else: without that, this is no boundary.`,
+  `Port ${PROXY_PORTS.PROXIED} is network mode PROXIED: the listed hosts at their ports. Port ${PROXY_PORTS.FULL} is FULL: public addresses. NONE has no port. Whoever can reach a port has its mode, so let each server reach one of them, and nothing else: without that, this is no boundary.`,
   'Covered, and tested with Squid 5.7: hosts and ports of CONNECT and of plain requests, by exact name; addresses in any notation; names that lead to private, loopback, link-local, metadata or other special addresses; names that change their address between two requests.',
   'Not covered: public addresses of the machine that Squid runs on (add them to the lists `refused` below); a TLS handshake that names another host than CONNECT did; limits on bytes and connections; open tunnels, which survive a changed configuration (restart Squid); the label of a session, which only the gateway knows.',
 ]
