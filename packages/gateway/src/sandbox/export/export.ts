@@ -1,5 +1,5 @@
 export { exportCompose } from './compose.ts'
-export type { DeployedServer, Deployment } from './deployment.ts'
+export type { DeployedServer } from './deployment.ts'
 export { exportEnvoy } from './envoy.ts'
 export { exportKubernetes } from './kubernetes.ts'
 export { exportSquid } from './squid.ts'
