@@ -132,6 +132,26 @@ describe.skipIf(!AVAILABLE)(`a server in a sandbox (${promise('SEN-11')})`, () =
     expect(await show('plain')).not.toMatch(/^sandbox/m)
   })
 
+  it('is listed with what each of its processes can reach now, or why it is not in a sandbox', async () => {
+    const flags = ['--home', place.home, '--state', place.state]
+    await call('listed', 'reaching_count')
+    await call('listed', 'closed_count')
+    const { stdout } = await runCommand(['sandbox', '--json', ...flags])
+    const { servers } = JSON.parse(stdout) as { servers: { server: string; reason?: string; processes: object[] }[] }
+    const find = (id: string) => servers.find(({ server }) => server === id)
+    const host = `127.0.0.1:${allowed.port}`
+    const own = { session: 'listed', driver: 'bubblewrap' }
+    expect(find('reaching')?.processes).toContainEqual(
+      expect.objectContaining({ ...own, mode: 'FULL', reaches: ['public addresses', host] }),
+    )
+    expect(find('closed')?.processes).toContainEqual(expect.objectContaining({ ...own, mode: 'NONE', reaches: [] }))
+    expect(find('plain')).toMatchObject({ processes: [], reason: expect.stringContaining('asks for no sandbox') })
+    await raise('listed', 'CONFIDENTIAL')
+    const shown = (await runCommand(['sandbox', ...flags])).stdout
+    expect(shown).toMatch(new RegExp(`^reaching +bubblewrap +PROXIED +listed .* ${host}$`, 'm'))
+    expect((await runCommand(['sandbox', 'check', ...flags])).stdout).toMatch(/^✓ sandbox bubblewrap/)
+  })
+
   it(`has a process for each session (${promise('SEN-24')})`, async () => {
     await call('count-1', 'reaching_count')
     expect(await call('count-1', 'reaching_count')).toBe('2')

@@ -88,7 +88,7 @@ export {
   judgeTarget,
 } from './network/egress-policy.ts'
 export { formatHostAndPort, type HostAndPort, parseHost, parseHostAndPort } from './network/host.ts'
-export { type HostRule, isListed, parseHostRule } from './network/host-rules.ts'
+export { formatHostRule, type HostRule, isListed, parseHostRule } from './network/host-rules.ts'
 export { isAddress } from './network/ip-address.ts'
 export { isNetworkMode, isWiderMode, NETWORK_MODES, type NetworkMode, networkModeFor } from './network/network-mode.ts'
 export {

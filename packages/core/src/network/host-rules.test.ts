@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type HostRule, isListed, parseHostRule } from './host-rules.ts'
+import { formatHostRule, type HostRule, isListed, parseHostRule } from './host-rules.ts'
 
 const rule = (written: string): HostRule => {
   const parsed = parseHostRule(written)
@@ -81,4 +81,16 @@ test('a name is listed by the rules that name it or a host above it, and by no o
       expect(lists(isWildcard ? `*.${other}` : other, host)).toBe(expected)
     }),
   )
+})
+
+test.each([
+  'api.internal',
+  'api.internal:8443',
+  '*.corp.example',
+  '*.corp.example:80',
+  '10.0.0.7:5432',
+  '[fd00::1]',
+  '[fd00::1]:443',
+])('%s is written as it was read', (written) => {
+  expect(formatHostRule(rule(written))).toBe(written)
 })

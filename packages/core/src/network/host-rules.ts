@@ -25,6 +25,13 @@ export function parseHostRule(written: string): HostRule | undefined {
   return { host, isWildcard, ports: hasPort ? [port] : USUAL_PORTS }
 }
 
+/** The opposite of `parseHostRule`: without ports if they are the usual ones. */
+export function formatHostRule({ host, isWildcard, ports }: HostRule): string {
+  const shown = `${isWildcard ? '*.' : ''}${host.includes(':') ? `[${host}]` : host}`
+  const [port] = ports
+  return ports.length === 1 && port !== undefined ? `${shown}:${port}` : shown
+}
+
 /** Whether a rule lists the host, which is in the form of `parseHost`. */
 export function isListed(rules: readonly HostRule[], { host, port }: HostAndPort): boolean {
   return rules.some((rule) => rule.ports.includes(port) && matchesHost(rule, host))

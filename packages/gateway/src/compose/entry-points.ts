@@ -256,11 +256,11 @@ function checkRemoteAccess({ host, noAuth }: PortOptions, allowRemote: boolean):
 /** The parts of a gateway that the admin plane may use. */
 export function createAdminContext(gateway: Gateway, urls: () => readonly string[]): AdminContext {
   const { home, state, startedAt, catalog, listings, pipeline, gauge, fleet } = gateway
-  const { sessions, bodies, store, tokens, logins, failures, governance, ids } = gateway
+  const { sessions, bodies, store, tokens, logins, failures, governance, ids, sandboxes } = gateway
   return {
     version: VERSION,
     ...{ home, state, startedAt, catalog, listings, pipeline, gauge, fleet },
-    ...{ sessions, bodies, store, tokens, logins, failures, ids },
+    ...{ sessions, bodies, store, tokens, logins, failures, ids, sandboxes },
     mode: governance.modes.state,
     review: governance.review,
     approving: governance.approvalChannels,

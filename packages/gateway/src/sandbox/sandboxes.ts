@@ -17,7 +17,7 @@ import { planProgram } from './files/plan-program.ts'
 import type { ProtectedFolders } from './files/protected-folders.ts'
 import { openSandbox, sweepSandboxes } from './open-sandbox.ts'
 import { buildSandboxEnvironment } from './sandbox-environment.ts'
-import { type Narrowing, type SandboxedServer, ServerSandbox } from './server-sandbox.ts'
+import { type Narrowing, type OpenSandboxFacts, type SandboxedServer, ServerSandbox } from './server-sandbox.ts'
 import type { SessionWorkspaces, UsedWorkspace } from './workspaces/session-workspaces.ts'
 
 export interface SandboxesOptions {
@@ -87,7 +87,7 @@ export class Sandboxes {
       records.flush()
       workspace?.release()
     }
-    const opened = new ServerSandbox({ sandbox, server, mode, onClose })
+    const opened = new ServerSandbox({ sandbox, server, mode, driver: driver.name, since: Date.now(), onClose })
     this.#open.add(opened)
     // The label may have risen meanwhile.
     this.#applyTo(opened)
@@ -134,6 +134,11 @@ export class Sandboxes {
     for (const opened of this.#open)
       if (opened.server.session === session) opened.stop('was stopped: its session has ended')
     await this.#options.workspaces.remove(session)
+  }
+
+  /** Those that run now. */
+  list(): readonly OpenSandboxFacts[] {
+    return [...this.#open].map(({ facts }) => facts)
   }
 
   /** Call this when the label of a session has risen. When it returns, nothing leaves that the new label forbids. */

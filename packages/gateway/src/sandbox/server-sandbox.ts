@@ -23,10 +23,22 @@ export interface SandboxedServer {
   readonly onNote: (text: string) => void
 }
 
+/** What there is to show of the sandbox of a process. */
+export interface OpenSandboxFacts {
+  readonly server: string
+  readonly driver: string
+  readonly mode: NetworkMode
+  readonly since: number
+  /** The owner key of its session, if it serves one. */
+  readonly session: string | undefined
+}
+
 interface ServerSandboxState {
   readonly sandbox: Sandbox
+  readonly driver: string
   readonly server: SandboxedServer
   readonly mode: NetworkMode
+  readonly since: number
   readonly onClose: () => void
 }
 
@@ -53,6 +65,11 @@ export class ServerSandbox {
 
   get server(): SandboxedServer {
     return this.#state.server
+  }
+
+  get facts(): OpenSandboxFacts {
+    const { server, driver, since } = this.#state
+    return { server: server.server, driver, since, mode: this.#mode, session: server.session }
   }
 
   get launch(): Pick<PreparedSandbox, 'command' | 'args' | 'env' | 'descriptors'> {

@@ -341,6 +341,19 @@ describe('trust', () => {
   })
 })
 
+describe('sandbox check', () => {
+  it('says why programs cannot be isolated, and what helps, as doctor does for a server that needs it', async () => {
+    const environment = { PATH: '/nonexistent' }
+    const expected = { name: 'sandbox bubblewrap', level: 'wrong', finding: expect.stringContaining('bwrap') }
+    const { exit, stdout } = await cli(['sandbox', 'check', '--json'], { environment })
+    expect(exit).toBe(6)
+    expect(JSON.parse(stdout)).toEqual({ ok: false, checks: [expect.objectContaining(expected)] })
+    const servers = '{ mcp_servers: { tool: { command: tool, sandbox: auto } } }'
+    const doctor = await cli(['doctor', '--json'], { at: createTestHome(servers), environment })
+    expect(JSON.parse(doctor.stdout).checks).toContainEqual(expect.objectContaining(expected))
+  })
+})
+
 describe('doctor', () => {
   const free = (config = ''): TestHome => createTestHome(`gateway: { port: 1 }\n${config}`)
 

@@ -3,6 +3,8 @@ import { locateKeys } from '../../config/config.ts'
 import type { Check } from '../checks/check.ts'
 import { checkHome, checkTools } from '../checks/home-checks.ts'
 import { checkMachine } from '../checks/machine-checks.ts'
+import { printChecks } from '../checks/print-checks.ts'
+import { checkSandboxDrivers, needsSandbox } from '../checks/sandbox-checks.ts'
 import { checkCallerKeys, checkPort, checkServers } from '../checks/server-checks.ts'
 import { checkMode, checkState } from '../checks/state-checks.ts'
 import type { CliContext } from '../cli-context.ts'
@@ -10,14 +12,13 @@ import { defineCommand } from '../define-command.ts'
 import { resolveState } from '../find-home.ts'
 import { findRunningGateway } from '../gateway/with-gateway.ts'
 import type { GlobalFlags } from '../global-flags.ts'
-import { createScreen, type Screen } from '../terminal/screen.ts'
-import { visibleLines } from '../terminal/terminal-text.ts'
+import { createScreen } from '../terminal/screen.ts'
 
 const EXIT_DIFFERENCES = 6
 
 export const doctorCommand = defineCommand<object>({
   brief: 'Check this machine, the home and the state, and show how to fix what is wrong',
-  description: 'Nothing is started. Exits with 6 when something is wrong.',
+  description: 'No server is started. Exits with 6 when something is wrong.',
   examples: [
     ['doctor', 'Check everything'],
     ['doctor --home ./try', 'Check another home'],
@@ -28,7 +29,7 @@ export const doctorCommand = defineCommand<object>({
     const screen = createScreen(context, flags)
     const checks = await runChecks(context, flags)
     if (screen.json) screen.printJson({ ok: checks.every(({ level }) => level !== 'wrong'), checks })
-    else show(screen, checks)
+    else printChecks(screen, checks)
     if (checks.some(({ level }) => level === 'wrong')) context.process.exitCode = EXIT_DIFFERENCES
   },
 })
@@ -56,20 +57,12 @@ async function runChecks(context: CliContext, flags: GlobalFlags): Promise<reado
   const { servers } = settings
   const folder = locateKeys({ environment, cwd: context.cwd })
   const keyChecks = checkCallerKeys({ servers, folder, notInside: path === undefined ? [state] : [state, path] })
-  return [...machine, ...checks, ...stateChecks, portCheck, ...keyChecks, ...checkServers(servers, environment)]
+  const sandboxChecks = needsSandbox(servers) ? await checkSandboxDrivers(environment) : []
+  const serverChecks = checkServers(servers, environment)
+  return [...machine, ...checks, ...stateChecks, portCheck, ...keyChecks, ...sandboxChecks, ...serverChecks]
 }
 
 /** A gateway that does not answer is a finding of the check, not a failure of it. */
 function ignoreIfUnreachable(error: unknown): undefined {
   if (!(error instanceof SallyportError) || error.code !== 'GATEWAY_UNREACHABLE') throw error
-}
-
-function show(screen: Screen, checks: readonly Check[]): void {
-  const { style } = screen
-  const marks = { ok: style.green('✓'), warning: style.yellow('!'), wrong: style.red('✗') }
-  const width = Math.max(...checks.map(({ name }) => name.length))
-  for (const { name, level, finding, fix } of checks) {
-    screen.print(`${marks[level]} ${name.padEnd(width)}  ${visibleLines(finding)}\n`)
-    if (fix !== undefined) screen.print(`${' '.repeat(width + 4)}→ ${visibleLines(fix)}\n`)
-  }
 }

@@ -1,9 +1,11 @@
 import { buildRouteMap } from '@stricli/core'
+import { printChecks } from '../checks/print-checks.ts'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
 import { EXPORT_FORMATS, type ExportFlags, ISOLATED_MODES } from '../sandbox/export-formats.ts'
 import { createChoiceParser } from '../terminal/choice-parser.ts'
 import { type Example, withOverview } from '../terminal/help-text.ts'
+import { createScreen } from '../terminal/screen.ts'
 
 const EXPORT_EXAMPLES: readonly Example[] = [
   ['sandbox export --to squid > squid.conf', 'A forward proxy with the hosts of sandbox.proxied.allow'],
@@ -58,10 +60,48 @@ const exportCommand = defineCommand<ExportFlags>({
   },
 })
 
+const LIST_EXAMPLES: readonly Example[] = [
+  ['sandbox list', 'Which servers are in a sandbox, and what each of their processes can reach now'],
+  ['sandbox list --json', 'The same for a program'],
+]
+
+const listCommand = defineCommand<object>({
+  brief: 'List the servers, the sandboxes of their processes, and what each can reach now',
+  examples: LIST_EXAMPLES,
+  flags: {},
+  run: async (context, flags) => {
+    const { listSandboxes } = await import('../sandbox/sandbox-list.ts')
+    await listSandboxes(context, flags)
+  },
+})
+
+const CHECK_EXAMPLES: readonly Example[] = [
+  ['sandbox check', 'Whether programs can be isolated on this machine, and how to fix it'],
+]
+
+const EXIT_DIFFERENCES = 6
+
+const checkCommand = defineCommand<object>({
+  brief: 'Check whether programs can be isolated on this machine, and show how to fix it',
+  description: 'No server is started. Exits with 6 if it does not work.',
+  examples: CHECK_EXAMPLES,
+  flags: {},
+  run: async (context, flags) => {
+    const { checkSandboxDrivers } = await import('../checks/sandbox-checks.ts')
+    const screen = createScreen(context, flags)
+    const checks = await checkSandboxDrivers(context.environment)
+    const isOk = checks.some(({ level }) => level === 'ok')
+    if (screen.json) screen.printJson({ ok: isOk, checks })
+    else printChecks(screen, checks)
+    if (!isOk) context.process.exitCode = EXIT_DIFFERENCES
+  },
+})
+
 export const sandboxCommands = withOverview(
-  buildRouteMap<'export', CliContext>({
-    routes: Object.assign(Object.create(null), { export: exportCommand }),
-    docs: { brief: 'Export the network policy of sandboxes for deployments' },
+  buildRouteMap<'list' | 'check' | 'export', CliContext>({
+    routes: Object.assign(Object.create(null), { list: listCommand, check: checkCommand, export: exportCommand }),
+    defaultCommand: 'list',
+    docs: { brief: 'Show what servers in sandboxes can reach, and export the policy for deployments' },
   }),
-  EXPORT_EXAMPLES,
+  [...LIST_EXAMPLES, ...CHECK_EXAMPLES, ...EXPORT_EXAMPLES],
 )

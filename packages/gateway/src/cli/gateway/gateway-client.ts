@@ -11,6 +11,7 @@ import type {
   ModeView,
   OfferDetail,
   OfferView,
+  SandboxListView,
   Savings,
   SavingsBy,
   ServerView,
@@ -36,6 +37,8 @@ export type {
   ModeView,
   OfferDetail,
   OfferView,
+  SandboxedServerView,
+  SandboxListView,
   Savings,
   SavingsBy,
   ServerView,
@@ -134,6 +137,10 @@ export class GatewayClient {
 
   server(id: string, signal?: AbortSignal): Promise<ServerView> {
     return this.#request({ method: 'GET', path: `/api/servers/${encodeURIComponent(id)}`, signal })
+  }
+
+  sandboxes(signal?: AbortSignal): Promise<SandboxListView> {
+    return this.#request({ method: 'GET', path: '/api/sandboxes', signal })
   }
 
   async tools(query: ToolQuery, signal?: AbortSignal): Promise<readonly ToolView[]> {

@@ -11,6 +11,7 @@ import type {
   PendingApproval,
 } from '../../governance/governance.ts'
 import type { CallGauge, Listings, Pipeline, ToolReview } from '../../pipeline/pipeline.ts'
+import type { Sandboxes } from '../../sandbox/sandbox.ts'
 import type { CredentialFailures, LocalTokens, Logins } from '../../sessions/sessions.ts'
 import type { Store } from '../../store/store.ts'
 import type { Exposition } from '../../telemetry/telemetry.ts'
@@ -51,6 +52,7 @@ export interface AdminContext {
   readonly profiles: ProfilesEditor
   readonly ids: Ids
   readonly control: SessionControl
+  readonly sandboxes: Pick<Sandboxes, 'list'>
   /** The operator's own calls, in the session that they belong to now. */
   renewSession(principal: Principal): Principal
   /** Where clients reach it over HTTP. */

@@ -126,10 +126,10 @@ async function startGateway(home: Home, state: string): Promise<Gateway> {
 
 function buildContext(gateway: Gateway, urls: readonly string[]): AdminContext {
   const { home, state, startedAt, catalog, listings, pipeline, gauge, fleet } = gateway
-  const { sessions, bodies, store, tokens, logins, failures, governance, ids } = gateway
+  const { sessions, bodies, store, tokens, logins, failures, governance, ids, sandboxes } = gateway
   return {
     ...{ home, state, startedAt, catalog, listings, pipeline, gauge, fleet },
-    ...{ sessions, bodies, store, tokens, logins, failures, ids },
+    ...{ sessions, bodies, store, tokens, logins, failures, ids, sandboxes },
     mode: governance.modes.state,
     review: governance.review,
     approving: governance.approvalChannels,

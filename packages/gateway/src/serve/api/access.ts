@@ -15,6 +15,7 @@ export const ROUTE_ROLES: Readonly<Record<string, AdminRole>> = {
   'GET /api/stream': 'viewer',
   'GET /api/servers': 'viewer',
   'GET /api/servers/:id': 'viewer',
+  'GET /api/sandboxes': 'viewer',
   'GET /api/tools': 'viewer',
   'GET /api/tools/:name': 'viewer',
   'GET /api/offers': 'viewer',

@@ -21,6 +21,7 @@ import { documentRoutes } from './openapi-document.ts'
 import { overviewRoutes } from './overview.ts'
 import { profileRoutes } from './profiles.ts'
 import { type ApiEnv, callerOf, createRoutes, jsonResponse, PROBLEM_RESPONSES } from './routes.ts'
+import { sandboxRoutes } from './sandboxes.ts'
 import { savingsRoutes } from './savings.ts'
 import { serverRoutes } from './servers.ts'
 import { sessionRoutes } from './sessions.ts'
@@ -41,6 +42,7 @@ export type { LiveMessages } from './live-stream.ts'
 export type { ChangedMode, ModeView } from './mode.ts'
 export type { OfferDetail, OfferView } from './offers.ts'
 export type { Me, Overview } from './overview.ts'
+export type { SandboxedServerView, SandboxListView } from './sandboxes.ts'
 export type { Savings, SavingsBy } from './savings.ts'
 export type { ServerView } from './servers.ts'
 export type { EndedSessionView, SessionView } from './sessions.ts'
@@ -66,6 +68,7 @@ export function createApi(context: AdminContext) {
   return app
     .route('/api', statusRoutes(context))
     .route('/api', serverRoutes(context))
+    .route('/api', sandboxRoutes(context))
     .route('/api', toolRoutes(context))
     .route('/api', offerRoutes(context))
     .route('/api', toolsFileRoutes(context))
