@@ -64,6 +64,7 @@ export const ERRORS = {
   PROFILE_UNKNOWN: kind([404, -32602, 3]),
   PROFILES_UNREAD: kind([428, -32602, 2]),
   PROFILES_CHANGED: kind([412, -32602, 1]),
+  CONFIG_CHANGED: kind([409, -32602, 1]),
   SESSION_MISSING: kind([404, -32602, 3]),
   APPROVAL_UNKNOWN: kind([404, -32602, 3]),
   APPROVAL_SETTLED: kind([409, -32602, 1]),

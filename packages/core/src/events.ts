@@ -137,6 +137,16 @@ export type SallyportEvent =
       readonly added: readonly string[]
       readonly removed: readonly string[]
     }
+  /** A person changed the servers in the file through the gateway or its command line. */
+  | ({
+      readonly type: 'CONFIG_WRITTEN'
+      readonly file: string
+      readonly added: readonly string[]
+      readonly removed: readonly string[]
+      readonly changed: readonly string[]
+    } & ChangedBy)
+  /** A person wants a server to be started again. */
+  | ({ readonly type: 'UPSTREAM_RESTART_REQUESTED'; readonly server: string } & ChangedBy)
   | { readonly type: 'CONFIG_REJECTED'; readonly message: string }
   /** Names of the changed profiles, including removed ones. */
   | { readonly type: 'PROFILES_CHANGED'; readonly profiles: readonly string[] }

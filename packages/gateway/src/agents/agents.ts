@@ -22,13 +22,17 @@ export {
   type FoundServer,
   type ImportPlan,
   type ImportRequest,
+  listFoundServers,
   mergeServers,
+  parsePastedServers,
   type ServerOrigin,
+  toNewServer,
 } from './import/import.ts'
 export { findOverlay } from './overlays.ts'
 export { type NativeFileResult, readAgentConfigs } from './read-agent-configs.ts'
 export { ADAPTERS, findAdapter } from './registry.ts'
 export { findOtherServers, projectFolders, type SourceSearch } from './server-sources.ts'
 export { syncBackChanges } from './sync-back-changes.ts'
+export { TOKEN_VARIABLE, tokenVariableName } from './token-variable.ts'
 export { selectWrappedTools } from './wrapped-tools.ts'
 export { writeOverlay } from './write-overlay.ts'

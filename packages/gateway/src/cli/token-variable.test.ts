@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import { isTokenVariable, tokenVariableName } from './token-variable.ts'
+import { tokenVariableName } from '../agents/token-variable.ts'
+import { isTokenVariable } from './token-variable.ts'
 
 it(`${promise('AG-16')} each profile has its own variable, which a shell can set`, () => {
   const variants = [

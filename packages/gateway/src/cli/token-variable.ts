@@ -1,28 +1,10 @@
-import { createHash } from 'node:crypto'
 import { quoteText, SallyportError } from '@sallyport/core'
+import { TOKEN_VARIABLE } from '../agents/agents.ts'
 import type { Environment } from '../config/config.ts'
-
-/** Used if an entry does not name another variable. */
-const DEFAULT_VARIABLE = 'SALLYPORT_TOKEN'
 
 /** Whether a variable holds a Sallyport token: processes that we start must not see it. */
 export const isTokenVariable = (name: string): boolean =>
-  name === DEFAULT_VARIABLE || name.startsWith(`${DEFAULT_VARIABLE}_`)
-
-/**
- * The variable for the token of one profile. Each profile has its own, so that two profiles of one user are never
- * confused.
- */
-export function tokenVariableName(agent: string, variant: string): string {
-  const name = variant.normalize('NFC').toLowerCase()
-  const parts = name === 'default' ? [agent] : [agent, name]
-  // A hash distinguishes names that would give the same variable: `a-b` and `a_b` are two profiles.
-  const rest = SIMPLE_NAME.test(name) ? [] : [createHash('sha256').update(name).digest('hex').slice(0, 8)]
-  const words = [...parts, ...rest].map((part) => part.toUpperCase().replaceAll(/[^A-Z0-9]+/g, '_'))
-  return [DEFAULT_VARIABLE, ...words].join('_')
-}
-
-const SIMPLE_NAME = /^[a-z0-9]+(-[a-z0-9]+)*$/
+  name === TOKEN_VARIABLE || name.startsWith(`${TOKEN_VARIABLE}_`)
 
 export const withoutTokens = (environment: Environment): NodeJS.ProcessEnv =>
   Object.fromEntries(Object.entries(environment).filter(([name]) => !isTokenVariable(name)))
@@ -35,7 +17,7 @@ const REFERENCE = /\$\{|\{env:|\{\{|^\$\w|^%\w+%$|^<.*>$/
  * the tools of another profile.
  */
 export function readToken(environment: Environment, named: string | undefined): string | undefined {
-  const variable = named ?? DEFAULT_VARIABLE
+  const variable = named ?? TOKEN_VARIABLE
   const value = Object.hasOwn(environment, variable) ? environment[variable] : undefined
   if (value === undefined && named === undefined) return undefined
   const problem = findTokenProblem(value)

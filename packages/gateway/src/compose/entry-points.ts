@@ -2,7 +2,16 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { isLoopback, type Principal, SallyportError } from '@sallyport/core'
 import { findAdapter } from '../agents/agents.ts'
-import { agentSlug, DEFAULT_VARIANT, narrowPrincipal, type Profiles, ProfilesEditor } from '../config/config.ts'
+import {
+  agentSlug,
+  DEFAULT_VARIANT,
+  narrowPrincipal,
+  type Profiles,
+  ProfilesEditor,
+  ServersEditor,
+  userHomeOf,
+} from '../config/config.ts'
+import { MAIN_FILE } from '../package-root.ts'
 import {
   type AdminContext,
   AGENT_HEADER,
@@ -256,7 +265,7 @@ function checkRemoteAccess({ host, noAuth }: PortOptions, allowRemote: boolean):
 /** The parts of a gateway that the admin plane may use. */
 export function createAdminContext(gateway: Gateway, urls: () => readonly string[]): AdminContext {
   const { home, state, startedAt, catalog, listings, pipeline, gauge, fleet } = gateway
-  const { sessions, bodies, store, tokens, logins, failures, governance, ids, sandboxes } = gateway
+  const { sessions, bodies, store, tokens, logins, failures, governance, ids, sandboxes, environment } = gateway
   return {
     version: VERSION,
     ...{ home, state, startedAt, catalog, listings, pipeline, gauge, fleet },
@@ -265,6 +274,10 @@ export function createAdminContext(gateway: Gateway, urls: () => readonly string
     review: governance.review,
     approving: governance.approvalChannels,
     profiles: new ProfilesEditor({ home, state, onWritten: (profiles) => gateway.applyProfiles(profiles) }),
+    servers: new ServersEditor({ home, state, environment }),
+    environment,
+    mainFile: MAIN_FILE,
+    host: { environment, platform: process.platform, home: userHomeOf(environment), cwd: process.cwd() },
     get settings() {
       return gateway.settings
     },

@@ -29,9 +29,11 @@ export {
 export { readPolicyFields } from './sections/policy-fields.ts'
 export { addServers, type NewServer, type ParsedConfig } from './servers/add-servers.ts'
 export { collectSecrets } from './servers/credentials.ts'
+export type { ServerChange } from './servers/edit-servers.ts'
 export { isOwnGateway } from './servers/included-servers.ts'
 export { findPrivateRoute, listPossibleRoutes, type PrivateRoute } from './servers/private-route.ts'
 export { isTransportHeader } from './servers/server-address.ts'
+export { type ConfigPreview, ServersEditor } from './servers/servers-editor.ts'
 export { isSameServer, parseYamlValue, readWrittenServers } from './servers/written-servers.ts'
 export type {
   AutoApproval,

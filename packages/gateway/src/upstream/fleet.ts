@@ -159,11 +159,25 @@ export class Fleet {
     for (const [id, config] of wanted) {
       if (this.#upstreams.has(id)) continue
       if (!change.restarted.includes(id)) change.added.push(id)
-      const normal = this.#options.open(normalConfig(config), this.#createListener(id))
-      this.#startServer(id, this.#pair(config, normal) ?? normal)
+      this.#open(config)
     }
     this.#markConfigured()
     return change
+  }
+
+  /** Closes the connections of a server and opens it again. Returns false if the configuration does not have it. */
+  restart(server: string): boolean {
+    const upstream = this.#upstreams.get(server)
+    if (upstream === undefined || upstream.config.kind === 'built-in') return false
+    const config = upstream.config as ServerConfig
+    this.#remove(server, upstream)
+    this.#open(config)
+    return true
+  }
+
+  #open(config: ServerConfig): void {
+    const normal = this.#options.open(normalConfig(config), this.#createListener(config.id))
+    this.#startServer(config.id, this.#pair(config, normal) ?? normal)
   }
 
   /** The server with its isolated instance; `undefined` if it has none. */

@@ -1,5 +1,6 @@
 import type { JsonObject } from '@sallyport/core'
-import type { ImportedServer, NativeScope } from '../agent-adapter.ts'
+import type { AgentAdapter, ImportedServer, NativeScope } from '../agent-adapter.ts'
+import type { NativeFileResult } from '../read-agent-configs.ts'
 
 /** An entry as it is under `mcp_servers` in our config.yaml. */
 export type ConfigEntry = JsonObject
@@ -14,6 +15,16 @@ export interface ServerOrigin {
 
 export interface FoundServer extends ServerOrigin {
   readonly server: ImportedServer
+}
+
+/** The servers in a file of an agent, in our format. */
+export function listFoundServers(adapter: AgentAdapter, result: NativeFileResult): readonly FoundServer[] {
+  if (result.state !== 'read') return []
+  const { path: file, scope } = result.file
+  return result.config.servers.map((native) => ({
+    ...{ agent: adapter.id, file, scope, name: native.name },
+    server: adapter.toServer(native),
+  }))
 }
 
 /** A part of an entry as a mapping of names to strings; other values are left out. */

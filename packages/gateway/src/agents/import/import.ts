@@ -1,2 +1,3 @@
-export type { FoundServer, ServerOrigin } from './found-server.ts'
-export { type AddedServer, type ImportPlan, type ImportRequest, mergeServers } from './merge-servers.ts'
+export { type FoundServer, listFoundServers, type ServerOrigin } from './found-server.ts'
+export { type AddedServer, type ImportPlan, type ImportRequest, mergeServers, toNewServer } from './merge-servers.ts'
+export { parsePastedServers } from './parse-pasted.ts'

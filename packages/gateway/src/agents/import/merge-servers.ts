@@ -1,5 +1,5 @@
-import { BUILT_IN_SERVER, expandVars, isJsonList, slugServerId } from '@sallyport/core'
-import { isOwnGateway } from '../../config/config.ts'
+import { BUILT_IN_SERVER, expandVars, isJsonList, type Json, slugServerId } from '@sallyport/core'
+import { isOwnGateway, type NewServer } from '../../config/config.ts'
 import {
   type ConfigEntry,
   type FoundServer,
@@ -372,4 +372,12 @@ function listCandidateNames({ id, name, kind }: NamedSecret): readonly string[] 
   const full = isNamed ? own : `${server}_${own}`
   const plain = /^[0-9]/.test(full) ? `S${full}` : full
   return kind === 'env' && /^[A-Za-z_]\w*$/.test(name) ? [name, plain] : [plain]
+}
+
+/** A server with an unset variable is disabled: an unset variable would make the whole config invalid. */
+export function toNewServer({ id, entry, sources, unset }: AddedServer): NewServer {
+  const from = `from ${[...new Set(sources.map(({ agent }) => agent))].join(', ')}`
+  const waits = `switched off until ${unset.join(' and ')} ${unset.length === 1 ? 'is' : 'are'} set`
+  const off: Readonly<Record<string, Json>> = unset.length === 0 ? {} : { enabled: false }
+  return { id, entry: { ...entry, ...off }, comment: [unset.length === 0 ? from : `${from}; ${waits}`] }
 }

@@ -38,6 +38,9 @@ const DETAILS: Details = {
   EGRESS_DECIDED: formatConnection,
   TOOLS_DISCOVERED: ({ added, removed, changed }) => listsText({ added, removed, changed }),
   CONFIG_RELOADED: ({ added, removed, restarted }) => listsText({ added, removed, restarted }),
+  CONFIG_WRITTEN: ({ added, removed, changed, ...event }) =>
+    `${listsText({ added, removed, changed })} ${formatActor(event)}`,
+  UPSTREAM_RESTART_REQUESTED: formatActor,
   CONFIG_REJECTED: messageIn,
   PROFILES_CHANGED: ({ profiles }) => profiles.join(', '),
   TOKEN_MINTED: ({ profile, other_servers: others }) =>

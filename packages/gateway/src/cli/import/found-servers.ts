@@ -3,6 +3,7 @@ import {
   type FoundServer,
   findProgram,
   type HostContext,
+  listFoundServers,
   type NativeFileResult,
   readAgentConfigs,
 } from '../../agents/agents.ts'
@@ -31,7 +32,7 @@ export async function findServers(adapters: readonly AgentAdapter[], host: HostC
     read.filter(({ state }) => state !== 'missing').map((reading) => ({ adapter, reading })),
   )
   return {
-    servers: uniqueFiles(existing).flatMap(({ adapter, reading }) => listServers(adapter, reading)),
+    servers: uniqueFiles(existing).flatMap(({ adapter, reading }) => listFoundServers(adapter, reading)),
     broken: existing.flatMap(({ adapter, reading }) => listBrokenFiles(adapter, reading)),
     agents: mcpAdapters
       .filter((adapter) => isInstalled(adapter, host) || existing.some((one) => one.adapter === adapter))
@@ -56,15 +57,6 @@ function uniqueFiles(readings: readonly AgentFileResult[]): readonly AgentFileRe
     seen.add(key)
     return true
   })
-}
-
-function listServers(adapter: AgentAdapter, reading: NativeFileResult): readonly FoundServer[] {
-  if (reading.state !== 'read') return []
-  const { path: file, scope } = reading.file
-  return reading.config.servers.map((native) => ({
-    ...{ agent: adapter.id, file, scope, name: native.name },
-    server: adapter.toServer(native),
-  }))
 }
 
 function listBrokenFiles({ id }: AgentAdapter, reading: NativeFileResult): readonly BrokenFile[] {

@@ -1,6 +1,12 @@
 import { join } from 'node:path'
-import { type Json, SallyportError } from '@sallyport/core'
-import { type AddedServer, type ImportPlan, type ImportRequest, mergeServers } from '../../agents/agents.ts'
+import { SallyportError } from '@sallyport/core'
+import {
+  type AddedServer,
+  type ImportPlan,
+  type ImportRequest,
+  mergeServers,
+  toNewServer,
+} from '../../agents/agents.ts'
 import {
   addServers,
   DEFAULT_SETTINGS,
@@ -10,7 +16,6 @@ import {
   loadSettings,
   locateHome,
   locateState,
-  type NewServer,
   type ParsedConfig,
   parseTree,
   readHome,
@@ -84,14 +89,6 @@ export async function writeImport({ home, state, file, path, before, after }: Im
       hint: 'Import again.',
     })
   await renewTrust({ home, state }, file, { before, after: Buffer.from(after) })
-}
-
-/** A server with an unset variable is disabled: an unset variable would make the whole config invalid. */
-function toNewServer({ id, entry, sources, unset }: AddedServer): NewServer {
-  const from = `from ${[...new Set(sources.map(({ agent }) => agent))].join(', ')}`
-  const waits = `switched off until ${unset.join(' and ')} ${unset.length === 1 ? 'is' : 'are'} set`
-  const off: Readonly<Record<string, Json>> = unset.length === 0 ? {} : { enabled: false }
-  return { id, entry: { ...entry, ...off }, comment: [unset.length === 0 ? from : `${from}; ${waits}`] }
 }
 
 /** `undefined` if the config has errors. */

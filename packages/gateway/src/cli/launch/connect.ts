@@ -1,4 +1,10 @@
-import { type AgentAdapter, buildConnectEntry, type ConnectEntry, findAdapter } from '../../agents/agents.ts'
+import {
+  type AgentAdapter,
+  buildConnectEntry,
+  type ConnectEntry,
+  findAdapter,
+  tokenVariableName,
+} from '../../agents/agents.ts'
 import {
   DEFAULT_VARIANT,
   getSelectedMcpTools,
@@ -13,7 +19,6 @@ import { withRecords } from '../gateway/with-gateway.ts'
 import type { GlobalFlags } from '../global-flags.ts'
 import { createHostContext } from '../host-context.ts'
 import { createScreen } from '../terminal/screen.ts'
-import { tokenVariableName } from '../token-variable.ts'
 import { requireMcp } from './launch-plan.ts'
 
 export interface ConnectFlags {

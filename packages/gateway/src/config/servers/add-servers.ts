@@ -2,7 +2,7 @@ import { isJsonList, isJsonObject, type Json, type JsonObject, toCamelCase } fro
 import { isMap, isScalar, type Pair, type ParsedNode, parseDocument, type YAMLMap } from 'yaml'
 import { type LocatedNode, type LocatedTree, parseTree } from '../reading/located-tree.ts'
 import { parseYaml } from '../reading/parse-yaml.ts'
-import { toPlainValue } from './written-servers.ts'
+import { findServersKey, toPlainValue } from './written-servers.ts'
 
 /** The text of a config and its parsed tree, together, because parsing thousands of servers again takes a second. */
 export interface ParsedConfig {
@@ -40,7 +40,7 @@ export function addServers(config: ParsedConfig, servers: readonly NewServer[]):
 function mergeServers(value: Json, servers: readonly NewServer[]): JsonObject | undefined {
   const root = value ?? {}
   if (!isJsonObject(root)) return undefined
-  const key = Object.keys(root).find((one) => toCamelCase(one) === 'mcpServers') ?? 'mcp_servers'
+  const key = findServersKey(root) ?? 'mcp_servers'
   const section = root[key] ?? {}
   if (!isJsonObject(section)) return undefined
   const added = Object.fromEntries(servers.map(({ id, entry }) => [id, entry]))
@@ -48,7 +48,7 @@ function mergeServers(value: Json, servers: readonly NewServer[]): JsonObject | 
 }
 
 /** Whether a node has exactly this value. The order of members does not matter. */
-function hasSameValue(node: LocatedNode, value: Json | undefined): boolean {
+export function hasSameValue(node: LocatedNode, value: Json | undefined): boolean {
   if (node.kind === 'scalar') return node.value === value
   if (node.kind === 'list')
     return (
@@ -211,7 +211,7 @@ export function formatServer({ id, entry, comment }: NewServer, step: string): r
   return [...comment.map((line) => `# ${line}`), `${formatScalar(id)}:`, ...lines.map((line) => step + line)]
 }
 
-function formatField(key: string, value: Json | undefined, step: string): readonly string[] {
+export function formatField(key: string, value: Json | undefined, step: string): readonly string[] {
   const name = formatScalar(key)
   if (Array.isArray(value)) {
     const line = `${name}: ${formatFlowList(value)}`

@@ -10,6 +10,10 @@ export type WrittenServersResult =
   | { readonly ok: true; readonly servers: ReadonlyMap<string, JsonObject> }
   | { readonly ok: false; readonly why: string }
 
+/** The key of the servers in a config, in its spelling; `undefined` if there is none. */
+export const findServersKey = (config: JsonObject): string | undefined =>
+  Object.keys(config).find((key) => toCamelCase(key) === 'mcpServers')
+
 export function readWrittenServers(file: string, tree: LocatedTree): WrittenServersResult {
   const log = createIssueLog(file, tree.positionOf)
   for (const { offset, problem } of tree.problems) log.error({ offset, key: '' }, problem)

@@ -1,7 +1,8 @@
 import { type Mode, NEXT_MODES, type Principal, type SallyportEvent } from '@sallyport/core'
 import type { BodyBudget } from '@sallyport/kit/http-intake'
+import type { HostContext } from '../../agents/agents.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
-import type { Home, ProfilesEditor, Settings } from '../../config/config.ts'
+import type { Environment, Home, ProfilesEditor, ServersEditor, Settings } from '../../config/config.ts'
 import type {
   ApprovalHook,
   Approvals,
@@ -50,6 +51,12 @@ export interface AdminContext {
   readonly approving: ApprovalContext
   readonly review: ToolReview
   readonly profiles: ProfilesEditor
+  readonly servers: ServersEditor
+  readonly environment: Environment
+  /** The program that agents start as their server. */
+  readonly mainFile: string
+  /** Where the agents of the user who started the gateway store their files. */
+  readonly host: HostContext
   readonly ids: Ids
   readonly control: SessionControl
   readonly sandboxes: Pick<Sandboxes, 'list'>

@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Principal } from '@sallyport/core'
 import { onTestFinished } from 'vitest'
+import { createAdminContext } from '../../compose/entry-points.ts'
 import type { Gateway } from '../../compose/gateway.ts'
 import { openGateway } from '../../compose/open-gateway.ts'
-import { createSessionControl } from '../../compose/session-control.ts'
-import { type Home, loadSettings, narrowPrincipal, ProfilesEditor } from '../../config/config.ts'
+import { type Home, loadSettings, narrowPrincipal } from '../../config/config.ts'
 import { readStandingToken } from '../../sessions/local-tokens.test-kit.ts'
 import type { CredentialPolicy } from '../../sessions/sessions.ts'
 import { openStore } from '../../store/store.ts'
@@ -124,36 +124,12 @@ async function startGateway(home: Home, state: string): Promise<Gateway> {
   return gateway
 }
 
-function buildContext(gateway: Gateway, urls: readonly string[]): AdminContext {
-  const { home, state, startedAt, catalog, listings, pipeline, gauge, fleet } = gateway
-  const { sessions, bodies, store, tokens, logins, failures, governance, ids, sandboxes } = gateway
-  return {
-    ...{ home, state, startedAt, catalog, listings, pipeline, gauge, fleet },
-    ...{ sessions, bodies, store, tokens, logins, failures, ids, sandboxes },
-    mode: governance.modes.state,
-    review: governance.review,
-    approving: governance.approvalChannels,
-    profiles: new ProfilesEditor({ home, state, onWritten: (profiles) => gateway.applyProfiles(profiles) }),
-    version: '1.2.3',
-    get settings() {
-      return gateway.settings
-    },
-    urls: () => urls,
-    record: (event) => gateway.record(event),
-    control: createSessionControl({
-      endPrograms: async () => {},
-      ...{
-        labels: governance.labels,
-        records: store.labels,
-        ended: gateway.ended,
-        sessionResults: gateway.sessionResults,
-      },
-      record: (event) => governance.recordSynced(event),
-    }),
-    renewSession: (principal) => gateway.ended.renew(principal),
-    metrics: () => undefined,
-  }
-}
+/** The context of a real gateway, with a known version. */
+const buildContext = (gateway: Gateway, urls: readonly string[]): AdminContext =>
+  Object.assign(
+    createAdminContext(gateway, () => urls),
+    { version: '1.2.3', metrics: () => undefined },
+  )
 
 async function temporaryFolder(): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), 'sallyport-admin-'))

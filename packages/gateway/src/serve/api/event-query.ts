@@ -26,6 +26,8 @@ const KNOWN_TYPES: Readonly<Record<EventType, true>> = {
   EGRESS_DECIDED: true,
   TOOLS_DISCOVERED: true,
   CONFIG_RELOADED: true,
+  CONFIG_WRITTEN: true,
+  UPSTREAM_RESTART_REQUESTED: true,
   CONFIG_REJECTED: true,
   CREDENTIALS_REFUSED: true,
   PROFILES_CHANGED: true,

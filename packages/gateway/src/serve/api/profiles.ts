@@ -1,5 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi'
-import { didYouMean, type Principal, quoteText, SallyportError } from '@sallyport/core'
+import { didYouMean, PERMISSIONS, type Principal, quoteText, RISK_LEVELS, SallyportError } from '@sallyport/core'
 import type { Context } from 'hono'
 import { ADAPTERS } from '../../agents/agents.ts'
 import type { Offer } from '../../catalog/catalog.ts'
@@ -12,9 +12,11 @@ import {
   requireProfile,
 } from '../../config/config.ts'
 import type { AdminContext } from '../admin/admin-context.ts'
+import { toProblem } from '../problem.ts'
 import { waitForServers } from './find-tool.ts'
 import { strictInput } from './invalid-input.ts'
-import { type ApiEnv, callerOf, createRoutes, jsonResponse, PROBLEM_RESPONSES } from './routes.ts'
+import { type ApiEnv, callerOf, createRoutes, jsonResponse, PROBLEM_RESPONSES, problemSchema } from './routes.ts'
+import { countToolTokens, governedView } from './tools.ts'
 
 const profileFields = {
   title: z.string().optional(),
@@ -54,6 +56,15 @@ const agentToolsSchema = z
     agent: z.string(),
     variant: z.string(),
     supportsMcp: z.boolean().openapi({ description: 'If false, `servers` is empty.' }),
+    selectors: z
+      .array(z.string())
+      .optional()
+      .openapi({ description: 'What the profile selects, as written. Missing: all tools; empty: no tool.' }),
+    stale: z.array(z.string()).openapi({ description: 'Selectors that match no tool.' }),
+    tokenBudget: z.number().int().optional(),
+    tokens: z
+      .object({ selected: z.number(), available: z.number() })
+      .openapi({ description: 'Estimated tokens that the definitions cost in every turn.' }),
     servers: z.array(
       z.object({
         id: z.string(),
@@ -67,6 +78,10 @@ const agentToolsSchema = z
             description: z.string().optional(),
             selected: z.boolean().openapi({ description: 'Whether the profile selects it.' }),
             offered: z.boolean().openapi({ description: 'Whether all other rules allow it, too.' }),
+            tokens: z.number().openapi({ description: 'Estimated tokens that its definition costs in every turn.' }),
+            risk: z.enum(RISK_LEVELS),
+            permission: z.array(z.enum(PERMISSIONS)),
+            requiresApproval: z.boolean(),
           }),
         ),
       }),
@@ -104,11 +119,14 @@ function profileView(profile: ProfileSettings, { catalog, listings }: ToolSource
 
 interface AgentToolsRequest {
   readonly principal: Principal
-  readonly selectors: readonly string[] | undefined
+  readonly profile: Pick<ProfileSettings, 'selectedMcpTools' | 'tokenBudget'>
 }
 
 /** Every server and tool, and whether it is selected. */
-function agentToolsView({ principal, selectors }: AgentToolsRequest, { catalog, listings }: ToolSources): AgentTools {
+function agentToolsView(
+  { principal, profile: { selectedMcpTools: selectors, tokenBudget } }: AgentToolsRequest,
+  { catalog, listings, review }: AdminContext,
+): AgentTools {
   const selection = listings.selection(selectors)
   const toView = (offer: Offer) => ({
     name: offer.wire,
@@ -117,6 +135,8 @@ function agentToolsView({ principal, selectors }: AgentToolsRequest, { catalog, 
     ...titleAndDescription(offer),
     selected: selection.includes(toToolRef(offer)),
     offered: listings.decisionFor(offer, principal).outcome !== 'deny',
+    tokens: countToolTokens(offer),
+    ...pickGoverned(governedView(review.reviewOf(offer))),
   })
   const byServer = new Map<string, ReturnType<typeof toView>[]>(catalog.servers.map((id) => [id, []]))
   for (const offer of catalog.snapshot.allTools) byServer.get(offer.server)?.push(toView(offer))
@@ -125,8 +145,22 @@ function agentToolsView({ principal, selectors }: AgentToolsRequest, { catalog, 
     selected: selection.includesServer(id) ? selectionExtent(tools) : ('none' as const),
     tools,
   }))
-  return { agent: principal.agent, variant: principal.profile, supportsMcp: true, servers }
+  const all = servers.flatMap(({ tools }) => tools)
+  return {
+    ...{ agent: principal.agent, variant: principal.profile, supportsMcp: true, servers },
+    ...(selectors && { selectors: [...selectors] }),
+    stale: [...selection.unmatched],
+    ...(tokenBudget !== undefined && { tokenBudget }),
+    tokens: { selected: sumTokens(all.filter(({ selected }) => selected)), available: sumTokens(all) },
+  }
 }
+
+const sumTokens = (tools: readonly { readonly tokens: number }[]): number =>
+  tools.reduce((sum, { tokens }) => sum + tokens, 0)
+
+const pickGoverned = ({ risk, permission, requiresApproval }: ReturnType<typeof governedView>) => ({
+  ...{ risk, permission, requiresApproval },
+})
 
 const toToolRef = ({ server, name }: Offer) => ({ server, tool: name })
 
@@ -185,6 +219,10 @@ const getProfile = createRoute({
   responses: { 200: withEtag(profileSchema, 'The profile, as profiles.json has it now.'), ...PROBLEM_RESPONSES },
 })
 
+const conflictSchema = problemSchema
+  .extend({ current: profileSchema.optional().openapi({ description: 'As the file has it now, if it does.' }) })
+  .openapi('ProfileConflict')
+
 const putProfile = createRoute({
   method: 'put',
   path: '/profiles/{agent}/{variant}',
@@ -194,7 +232,11 @@ const putProfile = createRoute({
     headers: ifMatch,
     body: { required: true, content: { 'application/json': { schema: profileBody } } },
   },
-  responses: { 200: withEtag(profileSchema, 'It is written and in force.'), ...PROBLEM_RESPONSES },
+  responses: {
+    200: withEtag(profileSchema, 'It is written and in force.'),
+    412: withEtag(conflictSchema, 'Somebody else changed the file after it was read; nothing is written.'),
+    ...PROBLEM_RESPONSES,
+  },
 })
 
 const deleteProfile = createRoute({
@@ -260,7 +302,14 @@ export const profileRoutes = (context: AdminContext) =>
       const { title = null, selectedMcpTools = null, tokenBudget = null, ...more } = c.req.valid('json')
       const { session = null, clientApproval = null } = more
       const change = { title, selectedMcpTools, tokenBudget, session, clientApproval }
-      const file = await context.profiles.set(ref, change, parseIfMatch(c.req.valid('header')['if-match']))
+      const etag = parseIfMatch(c.req.valid('header')['if-match'])
+      const file = await context.profiles.set(ref, change, etag).catch(keepConflict)
+      if (file instanceof SallyportError) {
+        const now = await context.profiles.read()
+        setEtag(c, now)
+        const current = now.profiles.get(profileKey(agentSlug(ref.agent), ref.variant))
+        return c.json({ ...toProblem(file), ...(current && { current: profileView(current, context) }) }, 412)
+      }
       setEtag(c, file)
       return c.json(profileView(requireProfile(file.profiles, ref), context), 200)
     })
@@ -275,11 +324,13 @@ export const profileRoutes = (context: AdminContext) =>
       await waitForServers(context)
       const { id: agent, supportsMcp } = requireAgent(c.req.valid('param').agent, context)
       const { variant = 'default' } = c.req.valid('query')
-      if (!supportsMcp) return c.json({ agent, variant, supportsMcp, servers: [] }, 200)
-      const { selectedMcpTools: selectors } = findEffectiveProfile(context.settings.profiles, { agent, variant })
+      if (!supportsMcp) return c.json({ agent, variant, supportsMcp, servers: [], ...NO_TOOLS }, 200)
+      const profile = findEffectiveProfile(context.settings.profiles, { agent, variant })
       const principal: Principal = { ...callerOf(c.env), agent, profile: variant, role: 'agent' }
-      return c.json(agentToolsView({ principal, selectors }, context), 200)
+      return c.json(agentToolsView({ principal, profile }, context), 200)
     })
+
+const NO_TOOLS = { stale: [], tokens: { selected: 0, available: 0 } }
 
 type AgentView = z.infer<typeof agentSchema>
 
@@ -302,6 +353,12 @@ function requireAgent(name: string, context: AdminContext): AgentView {
   throw new SallyportError('AGENT_UNKNOWN', `There is no agent ${quoteText(name, 100)}.${didYouMean(slug, names)}`, {
     hint: 'See `GET /api/agents`.',
   })
+}
+
+/** The editor of the late version gets the current one with the error, to compare them. */
+function keepConflict(error: unknown): SallyportError {
+  if (error instanceof SallyportError && error.code === 'PROFILES_CHANGED') return error
+  throw error
 }
 
 function setEtag(c: Context<ApiEnv>, { etag }: ProfilesFile): void {

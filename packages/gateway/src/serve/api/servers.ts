@@ -5,7 +5,7 @@ import { collectSecrets, type ServerSandbox } from '../../config/config.ts'
 import type { Counterpart, ServerCatalog, Upstream, UpstreamConfig, UpstreamStatus } from '../../upstream/upstream.ts'
 import type { AdminContext } from '../admin/admin-context.ts'
 import { strictInput } from './invalid-input.ts'
-import { createRoutes, jsonResponse, PROBLEM_RESPONSES } from './routes.ts'
+import { callerOf, createRoutes, jsonResponse, PROBLEM_RESPONSES, viaField } from './routes.ts'
 
 /** The state of one instance of a server. */
 export const stateFields = {
@@ -203,6 +203,17 @@ const getServer = createRoute({
   responses: { 200: jsonResponse(serverSchema, 'The current state of the server.'), ...PROBLEM_RESPONSES },
 })
 
+const restartServer = createRoute({
+  method: 'post',
+  path: '/servers/{id}/restart',
+  summary: 'Close a server and start it again',
+  request: {
+    params: strictInput({ id: z.string() }),
+    body: { content: { 'application/json': { schema: strictInput({ via: viaField }) } } },
+  },
+  responses: { 200: jsonResponse(serverSchema, 'It is starting.'), ...PROBLEM_RESPONSES },
+})
+
 export const serverRoutes = (context: AdminContext) =>
   createRoutes()
     .openapi(listServers, async (c) => {
@@ -213,8 +224,20 @@ export const serverRoutes = (context: AdminContext) =>
       await context.fleet.waitUntilConfigured()
       return c.json(serverView(findServer(context, c.req.valid('param').id), context.catalog), 200)
     })
+    .openapi(restartServer, async (c) => {
+      await context.fleet.waitUntilConfigured()
+      const { id } = c.req.valid('param')
+      const { config } = findServer(context, id)
+      if (!config.enabled) throw new SallyportError('INVALID_PARAMS', `Server ${id} is disabled. Enable it instead.`)
+      if (config.kind === 'built-in')
+        throw new SallyportError('INVALID_PARAMS', `Server ${id} is part of the gateway and cannot be restarted.`)
+      const { via = 'api' } = c.req.valid('json')
+      context.record({ type: 'UPSTREAM_RESTART_REQUESTED', server: id, by: callerOf(c.env).user, via })
+      context.fleet.restart(id)
+      return c.json(serverView(findServer(context, id), context.catalog), 200)
+    })
 
-function findServer({ fleet }: AdminContext, id: string): Upstream {
+export function findServer({ fleet }: AdminContext, id: string): Upstream {
   const upstream = fleet.get(id)
   if (upstream) return upstream
   const known = fleet.all().map(({ config }) => config.id)

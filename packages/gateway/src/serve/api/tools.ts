@@ -141,7 +141,7 @@ function toolView({ offer, decision, review }: InspectedTool): ToolView {
 /** Caches the count for as long as the server offers the definition. */
 const TOKEN_COUNTS = new WeakMap<object, number>()
 
-function countToolTokens({ wire, definition }: Offer): number {
+export function countToolTokens({ wire, definition }: Offer): number {
   const known = TOKEN_COUNTS.get(definition)
   if (known !== undefined) return known
   const tokens = estimateToolTokens(wire, definition)
@@ -149,7 +149,7 @@ function countToolTokens({ wire, definition }: Offer): number {
   return tokens
 }
 
-function governedView({ policy, entries, hasOwnEntry, pin, findings, openFindings }: ReviewedTool) {
+export function governedView({ policy, entries, hasOwnEntry, pin, findings, openFindings }: ReviewedTool) {
   const { risk } = policy
   const isEntry = entries.some(({ fields }) => fields.riskLevel !== undefined)
   return {

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { describe, expect, it } from 'vitest'
-import { type AdminTestGateway, openAdminTestGateway } from '../admin/admin.test-kit.ts'
-import type { LiveMessages } from './api.ts'
+import { type AdminTestGateway, openAdminTestGateway } from '../../admin/admin.test-kit.ts'
+import type { LiveMessages } from '../api.ts'
 
 type Message = {
   [Name in keyof LiveMessages]: {

@@ -1,5 +1,5 @@
 import type { EventType } from '@sallyport/core'
-import type { EventView } from './events.ts'
+import type { EventView } from '../events.ts'
 
 /** What a client of the live stream gets of the records that were written in one tick. */
 export interface RecordBatch {

@@ -1,6 +1,6 @@
 import type { LoggedEvent } from '@sallyport/core'
-import type { AdminContext } from '../admin/admin-context.ts'
-import type { EventView } from './events.ts'
+import type { AdminContext } from '../../admin/admin-context.ts'
+import type { EventView } from '../events.ts'
 import { LiveRecords, type NumberedBatch, type RecordBatch } from './live-records.ts'
 import { countReviews, type LiveServer, type LiveState, liveServers, liveState, type ReviewCounts } from './overview.ts'
 

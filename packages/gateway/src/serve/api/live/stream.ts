@@ -1,9 +1,9 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import { SallyportError } from '@sallyport/core'
-import type { AdminContext } from '../admin/admin-context.ts'
-import { strictInput } from './invalid-input.ts'
+import type { AdminContext } from '../../admin/admin-context.ts'
+import { strictInput } from '../invalid-input.ts'
+import { createRoutes, PROBLEM_RESPONSES } from '../routes.ts'
 import { LiveStream } from './live-stream.ts'
-import { createRoutes, PROBLEM_RESPONSES } from './routes.ts'
 
 const STREAM_HEADERS = { 'content-type': 'text/event-stream' }
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { openAdminTestGateway } from '../admin/admin.test-kit.ts'
-import type { Me, Overview } from './api.ts'
+import { openAdminTestGateway } from '../../admin/admin.test-kit.ts'
+import type { Me, Overview } from '../api.ts'
 
 it('the overview counts what happened, and what needs a person', async () => {
   const admin = await openAdminTestGateway()

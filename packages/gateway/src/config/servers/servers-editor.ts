@@ -1,0 +1,179 @@
+import { createHash } from 'node:crypto'
+import { dirname, join } from 'node:path'
+import { diffLines, type JsonObject, maskSecrets, SallyportError } from '@sallyport/core'
+import { causeCode, describeDiskError, lockPathOf, makeFolder, replaceFile, withLockFile } from '../../disk/disk.ts'
+import type { Home } from '../home/home.ts'
+import { type HomeContent, readHome, withFile } from '../home/home-content.ts'
+import { renewTrust } from '../home/trust.ts'
+import { loadSettings } from '../load-settings.ts'
+import { describeIssue } from '../reading/config-issue.ts'
+import type { Environment } from '../reading/environment.ts'
+import { parseTree } from '../reading/located-tree.ts'
+import type { ServerConfig } from '../settings.ts'
+import { collectSecrets } from './credentials.ts'
+import { editServers, type ServerChange } from './edit-servers.ts'
+import { readWrittenServers } from './written-servers.ts'
+
+export interface ServersEditorOptions {
+  readonly home: Home
+  readonly state: string
+  readonly environment: Environment
+}
+
+/** A line that is removed or added. */
+export interface ChangedLine {
+  readonly mark: '-' | '+'
+  readonly text: string
+}
+
+/** What changes would do to the config file. */
+export interface ConfigPreview {
+  readonly path: string
+  /** Changes when the file changes, or what would be written. */
+  readonly hash: string
+  /** Changed lines only, without secrets: the other lines may contain some. Empty if nothing would change. */
+  readonly diff: readonly ChangedLine[]
+  /** What the gateway would warn about, as `file:line:column key: problem`. */
+  readonly warnings: readonly string[]
+  readonly added: readonly string[]
+  readonly removed: readonly string[]
+}
+
+interface Draft extends ConfigPreview {
+  readonly file: 'config.yaml' | 'config.json'
+  readonly before: Buffer | undefined
+  readonly after: Buffer
+}
+
+const BOM = '\ufeff'
+
+/** Changes the servers in config.yaml and leaves everything else in it as it is, whether or not a gateway is running. */
+export class ServersEditor {
+  readonly #options: ServersEditorOptions
+
+  constructor(options: ServersEditorOptions) {
+    this.#options = options
+  }
+
+  /** The entries as they are in the file: references to variables are not expanded. */
+  async readWritten(): Promise<ReadonlyMap<string, JsonObject>> {
+    const { path, text } = await this.#readFile()
+    const written = readWrittenServers(path, parseTree(text))
+    if (written.ok) return written.servers
+    throw new SallyportError('INVALID_PARAMS', written.why, { hint: 'Correct the file first.' })
+  }
+
+  /** Throws INVALID_PARAMS, with lines, if the gateway would not accept the result. */
+  async preview(changes: readonly ServerChange[]): Promise<ConfigPreview> {
+    return toPreview(await this.#draft(changes))
+  }
+
+  /** Writes what was shown. If the file or the result differs from that, it throws CONFIG_CHANGED. */
+  async apply(changes: readonly ServerChange[], hash: string): Promise<ConfigPreview> {
+    const { home, state } = this.#options
+    const path = join(home.path, 'config.yaml')
+    try {
+      makeFolder(dirname(path))
+      return await withLockFile(lockPathOf(path), async (isHeld) => {
+        const draft = await this.#draft(changes)
+        if (draft.hash !== hash) throw changedError(draft.path)
+        if (draft.diff.length === 0) return toPreview(draft)
+        const { file, before, after } = draft
+        const isWanted = async (): Promise<boolean> =>
+          (await isHeld()) && isSameContent((await readHome(home.path)).files.get(file), before)
+        if (!(await replaceFile(draft.path, after, { isWanted }))) throw changedError(draft.path)
+        await renewTrust({ home, state }, file, { before, after })
+        return toPreview(draft)
+      })
+    } catch (error) {
+      throw toUnsafeError(path, error)
+    }
+  }
+
+  async #readFile() {
+    const { path: folder } = this.#options.home
+    const content = await readHome(folder)
+    const file = !content.files.has('config.yaml') && content.files.has('config.json') ? 'config.json' : 'config.yaml'
+    const before = content.files.get(file)
+    const whole = before?.toString('utf8') ?? ''
+    const mark = whole.startsWith(BOM) ? BOM : ''
+    return { content, file, path: join(folder, file), before, mark, text: whole.slice(mark.length) } as const
+  }
+
+  async #draft(changes: readonly ServerChange[]): Promise<Draft> {
+    const { content, file, path, before, mark, text } = await this.#readFile()
+    const edited = editServers({ text, tree: parseTree(text) }, changes)
+    if (!edited.ok)
+      throw new SallyportError('INVALID_PARAMS', `${path} is left as it is: ${edited.why}.`, {
+        hint: 'If the style of the file is the reason, change it in an editor.',
+      })
+    const after = Buffer.from(mark + edited.text)
+    const now = await this.#load(withFile(content, file, after)).catch(refuseInvalid)
+    const earlier = await this.#load(content).catch(() => undefined)
+    const [ids, idsBefore] = [now, earlier].map((one) => new Set(one?.servers.map(({ id }) => id)))
+    return {
+      ...{ path, file, before, after },
+      hash: hashOf(before, after),
+      diff: showDiff({ text, edited: edited.text, servers: [...(earlier?.servers ?? []), ...now.servers] }),
+      warnings: now.warnings,
+      added: [...(ids ?? [])].filter((id) => !idsBefore?.has(id)),
+      removed: [...(idsBefore ?? [])].filter((id) => !ids?.has(id)),
+    }
+  }
+
+  async #load(
+    content: HomeContent,
+  ): Promise<{ readonly servers: readonly ServerConfig[]; readonly warnings: readonly string[] }> {
+    const { environment } = this.#options
+    const { settings, warnings } = await loadSettings({ home: content.path, environment, content })
+    return { servers: settings.servers, warnings: warnings.map(describeIssue) }
+  }
+}
+
+interface ShownChange {
+  readonly text: string
+  readonly edited: string
+  readonly servers: readonly ServerConfig[]
+}
+
+function showDiff({ text, edited, servers }: ShownChange): readonly ChangedLine[] {
+  const secrets = servers.flatMap((server) => [...collectSecrets(server)])
+  return diffLines(text.split(/\r?\n/), edited.split(/\r?\n/)).flatMap(({ mark, text: line }) =>
+    mark === '+' || mark === '-' ? [{ mark, text: maskSecrets(line, secrets) }] : [],
+  )
+}
+
+const toPreview = ({ path, hash, diff, warnings, added, removed }: Draft): ConfigPreview => ({
+  ...{ path, hash, diff, warnings, added, removed },
+})
+
+function hashOf(before: Buffer | undefined, after: Buffer): string {
+  const hash = createHash('sha256').update(before === undefined ? 'none' : `${before.length}\n`)
+  return hash
+    .update(before ?? '')
+    .update(after)
+    .digest('hex')
+}
+
+const isSameContent = (a: Buffer | undefined, b: Buffer | undefined): boolean =>
+  a === b || (a !== undefined && b !== undefined && a.equals(b))
+
+const changedError = (path: string): SallyportError =>
+  new SallyportError('CONFIG_CHANGED', `${path} would not become what was shown; nothing was written.`, {
+    hint: 'Preview the change again, and look at it again.',
+  })
+
+function refuseInvalid(cause: unknown): never {
+  if (!(cause instanceof SallyportError)) throw cause
+  throw new SallyportError(
+    'INVALID_PARAMS',
+    `Nothing is written, because the gateway would not accept it: ${cause.message}`,
+    { cause },
+  )
+}
+
+function toUnsafeError(path: string, error: unknown): unknown {
+  const cause = error instanceof SallyportError && error.code === 'STATE_UNUSABLE' ? error.cause : error
+  if (cause instanceof SallyportError || causeCode(cause) === '') return error
+  return new SallyportError('STATE_UNUSABLE', `${path} cannot be written: ${describeDiskError(cause)}.`, { cause })
+}
