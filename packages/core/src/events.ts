@@ -275,6 +275,8 @@ export type SallyportEvent =
       readonly why: string
     } & ChangedBy)
   | { readonly type: 'TOOLS_WRITTEN'; readonly file: string; readonly tools: readonly string[]; readonly count: number }
+  /** A person changed entries through the gateway. Of long lists only the first names are recorded. */
+  | ({ readonly type: 'TOOLS_EDITED'; readonly file: string; readonly entries: readonly string[] } & ChangedBy)
   | { readonly type: 'TOOLS_FILE_RELOADED'; readonly file: string; readonly entries: number }
   | { readonly type: 'TOOLS_FILE_REJECTED'; readonly file: string; readonly message: string }
   | ({

@@ -272,6 +272,8 @@ export function createAdminContext(gateway: Gateway, urls: () => readonly string
     ...{ sessions, bodies, store, tokens, logins, failures, ids, sandboxes },
     mode: governance.modes.state,
     review: governance.review,
+    tools: governance.tools,
+    replay: async (request) => (await import('./replay-rules.ts')).replayRules(gateway, request),
     approving: governance.approvalChannels,
     profiles: new ProfilesEditor({ home, state, onWritten: (profiles) => gateway.applyProfiles(profiles) }),
     servers: new ServersEditor({ home, state, environment }),

@@ -168,6 +168,8 @@ export class GatewayGovernance {
   async close(): Promise<void> {
     await this.#settling
     await this.tools.close()
+    // A last change of the file may have started it again, and it writes to the store, which is closed next.
+    await this.discovery.flush()
     await this.#check.close()
     await this.modes.state.close()
   }

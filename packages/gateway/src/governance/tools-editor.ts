@@ -1,7 +1,9 @@
 import { isUtf8 } from 'node:buffer'
+import { createHash } from 'node:crypto'
 import { basename, dirname } from 'node:path'
 import {
   canonicalName,
+  diffLines as compareLines,
   excerpt,
   messageOf,
   type ParsedToolsFile,
@@ -33,6 +35,7 @@ import {
   readToolsFile,
   type SkippedEntry,
   setField,
+  setFields,
   type ToolsFileResult,
 } from './tools-file/tools-file.ts'
 
@@ -52,6 +55,16 @@ export interface ToolsEditorOptions {
 }
 
 export type ToolsFileChange = 'entries' | 'rules'
+
+/** A changed tools.yaml that is not written yet. */
+export interface ToolsFileDraft {
+  readonly file: ParsedToolsFile
+  /** Changes when the file changes, or what would be written. */
+  readonly hash: string
+  /** The changed lines. */
+  readonly diff: readonly { readonly mark: '-' | '+'; readonly text: string }[]
+  readonly warnings: readonly string[]
+}
 
 interface EditRequest {
   readonly path: string
@@ -177,6 +190,36 @@ export class ToolsEditor {
     if (!changed.ok) throw unsafeFileError(path, changed.why)
     const { source } = parsing.ok ? parsing.file : parsing
     return diffLines(path, source.text, changed.text)
+  }
+
+  /** What several changes would make of the file. Nothing is written. */
+  async draft(changes: readonly FieldChange[]): Promise<ToolsFileDraft> {
+    const { path } = this.#options
+    if (path === undefined) throw noToolsFileError()
+    const parsing = this.#parse(await readHomeFile(path))
+    const changed = setFields(parsing, changes)
+    if (!changed.ok) throw unsafeFileError(path, changed.why)
+    const reading = readToolsFile(changed.parsing, path)
+    if (!reading.ok) throw unsafeFileError(path, `it would have an error: ${formatIssue(path, reading.issue)}`)
+    const before = textOf(parsing)
+    return {
+      file: reading.file,
+      hash: hashOf(before, changed.text),
+      diff: diffTexts(before, changed.text),
+      warnings: reading.warnings.map((warning) => formatIssue(path, warning)),
+    }
+  }
+
+  /** Makes several changes at once, if the result is what the draft with this hash showed. */
+  async setAll(changes: readonly FieldChange[], hash: string): Promise<void> {
+    const { path } = this.#options
+    if (path === undefined) throw noToolsFileError()
+    const change = (parsing: ParseResult): EditResult => {
+      const changed = setFields(parsing, changes)
+      if (changed.ok && hashOf(textOf(parsing), changed.text) !== hash) throw changedError(path)
+      return changed
+    }
+    await this.#queue.run(() => this.#change({ path, kind: 'rules', change }))
   }
 
   async #change(request: EditRequest): Promise<readonly SkippedEntry[]> {
@@ -319,6 +362,21 @@ export class ToolsEditor {
     this.#options.onWarning(`New tools are not written to tools.yaml: ${text}`)
   }
 }
+
+const textOf = (parsing: ParseResult): string => (parsing.ok ? parsing.file.source : parsing.source).text
+
+const hashOf = (before: string, after: string): string =>
+  createHash('sha256').update(`${before.length}\n${before}${after}`).digest('hex')
+
+const diffTexts = (before: string, after: string): ToolsFileDraft['diff'] =>
+  compareLines(before.split(/\r?\n/), after.split(/\r?\n/)).flatMap(({ mark, text }) =>
+    mark === '+' || mark === '-' ? [{ mark, text }] : [],
+  )
+
+const changedError = (path: string): SallyportError =>
+  new SallyportError('CONFIG_CHANGED', `${path} would not become what was shown; nothing was written.`, {
+    hint: 'Preview the change again, and look at it again.',
+  })
 
 const MEANWHILE = 'Until then, the rules for tools without an entry are inferred from their names.'
 const REMOVED =

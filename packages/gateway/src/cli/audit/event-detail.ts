@@ -58,6 +58,7 @@ const DETAILS: Details = {
     `${counted(files, 'file', 'files')}, ${bytes} bytes${key ? ', and its key' : ''} (${reason})`,
   MODE_CHANGED: ({ from, to, why, ...event }) => `${from} → ${to} ${formatActor(event)}: ${why}`,
   TOOLS_WRITTEN: ({ count, tools }) => `${counted(count, 'entry', 'entries')}: ${tools.join(', ')}`,
+  TOOLS_EDITED: ({ entries, ...event }) => `${entries.join(', ')} ${formatActor(event)}`,
   TOOLS_FILE_RELOADED: ({ entries }) => counted(entries, 'entry', 'entries'),
   TOOLS_FILE_REJECTED: messageIn,
   PIN_CHANGED: ({ from, to, ...event }) => `${from} → ${to} ${formatActor(event)}`,

@@ -42,6 +42,22 @@ export function setField(parsing: ParseResult, change: FieldChange): EditResult 
   return changeSafely({ file, intent, attempts: planned.attempts })
 }
 
+/** Makes the changes one after the other; all of them, or none. */
+export function setFields(parsing: ParseResult, changes: readonly FieldChange[]): EditResult {
+  if (!parsing.ok) return refuseUnparsed(parsing)
+  const splices: Splice[] = []
+  let { text } = parsing.file.source
+  let current: ParseResult = parsing
+  for (const change of changes) {
+    const next = setField(current, change)
+    if (!next.ok) return refuse(`${change.key}: ${next.why}`)
+    splices.push(...next.splices)
+    text = next.text
+    current = next.parsing
+  }
+  return { ok: true, text, splices, skipped: [], parsing: current }
+}
+
 const refuse = (why: string): { readonly ok: false; readonly why: string } => ({ ok: false, why })
 
 interface Plan {

@@ -1,4 +1,4 @@
-import { type Mode, NEXT_MODES, type Principal, type SallyportEvent } from '@sallyport/core'
+import { type Mode, NEXT_MODES, type ParsedToolsFile, type Principal, type SallyportEvent } from '@sallyport/core'
 import type { BodyBudget } from '@sallyport/kit/http-intake'
 import type { HostContext } from '../../agents/agents.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
@@ -10,6 +10,7 @@ import type {
   ModeRecord,
   ModeState,
   PendingApproval,
+  ToolsEditor,
 } from '../../governance/governance.ts'
 import type { CallGauge, Listings, Pipeline, ToolReview } from '../../pipeline/pipeline.ts'
 import type { Sandboxes } from '../../sandbox/sandbox.ts'
@@ -27,6 +28,27 @@ export interface ApprovalContext {
   readonly hook: Pick<ApprovalHook, 'acceptAnswer'>
   /** What answering `always` would write into tools.yaml. */
   preview(approval: PendingApproval, by: string): Promise<LineChange>
+}
+
+/** Recorded calls, to be decided again by rules that are not in force yet. */
+export interface ReplayRequest {
+  readonly tools: ParsedToolsFile
+  readonly since: Date
+  readonly signal: AbortSignal
+}
+
+/** What a replay found: verdicts that would change, by tool and rule. */
+export interface ReplaySummary {
+  readonly calls: number
+  readonly undecided: number
+  readonly changes: readonly {
+    readonly tool: string
+    readonly from: string
+    readonly to: string
+    readonly reason: string
+    readonly calls: number
+    readonly examples: readonly string[]
+  }[]
 }
 
 /** What the admin plane shows and changes. */
@@ -50,6 +72,8 @@ export interface AdminContext {
   readonly mode: ModeState
   readonly approving: ApprovalContext
   readonly review: ToolReview
+  readonly tools: Pick<ToolsEditor, 'file' | 'draft' | 'setAll'>
+  replay(request: ReplayRequest): Promise<ReplaySummary>
   readonly profiles: ProfilesEditor
   readonly servers: ServersEditor
   readonly environment: Environment

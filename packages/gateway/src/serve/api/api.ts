@@ -33,6 +33,7 @@ import { statusRoutes } from './status.ts'
 import { strictBody } from './strict-body.ts'
 import { tokenRoutes } from './tokens.ts'
 import { toolRoutes } from './tools.ts'
+import { toolsEditRoutes } from './tools-edit.ts'
 import { toolsFileRoutes } from './tools-file.ts'
 
 export type { ApprovalView } from '../../governance/governance.ts'
@@ -55,6 +56,7 @@ export type { EndedSessionView, SessionView } from './sessions.ts'
 export type { Status } from './status.ts'
 export type { TokenView } from './tokens.ts'
 export type { ToolDetail, ToolView } from './tools.ts'
+export type { ToolsFileEntries, ToolsFilePreview } from './tools-edit.ts'
 export type { ToolsFileView } from './tools-file.ts'
 
 /** For `hc<Api>`: every path with its input and output types. */
@@ -81,6 +83,7 @@ export function createApi(context: AdminContext) {
     .route('/api', toolRoutes(context))
     .route('/api', offerRoutes(context))
     .route('/api', toolsFileRoutes(context))
+    .route('/api', toolsEditRoutes(context))
     .route('/api', profileRoutes(context))
     .route('/api', callRoutes(context))
     .route('/api', verdictRoutes(context))

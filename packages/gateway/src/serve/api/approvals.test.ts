@@ -44,6 +44,20 @@ describe('approvals over the API', () => {
     expect((await admin.api('/api/approvals/none')).body.error.code).toBe('APPROVAL_UNKNOWN')
   })
 
+  it('are allowed by a page only with the hash of what it showed', async () => {
+    const admin = await openAdminTestGateway()
+    const [first, second] = [await ask(admin), await ask(admin, { arguments: { id: 4 } })]
+    const hashOf = async ({ id }: { id: string }) => (await admin.api(`/api/approvals/${id}`)).body.hash
+    const answer = (body: object) => admin.api(`/api/approvals/${first.id}`, { method: 'POST', body })
+    const other = await hashOf(second)
+    expect((await answer({ answer: 'once', via: 'web' })).status).toBe(400)
+    expect((await answer({ answer: 'once', via: 'web', hash: other })).status).toBe(400)
+    expect((await answer({ answer: 'deny', hash: other })).status).toBe(400)
+    expect((await admin.api('/api/approvals')).body.approvals).toHaveLength(2)
+    expect((await answer({ answer: 'once', via: 'web', hash: await hashOf(first) })).status).toBe(200)
+    expect(await first.outcome).toMatchObject({ scope: 'once', via: 'web' })
+  })
+
   it('stay pending if `always` is refused because it is not for a tool', async () => {
     const admin = await openAdminTestGateway()
     const { id } = await ask(admin)

@@ -1,5 +1,6 @@
+import { createHash } from 'node:crypto'
 import { createRoute, z } from '@hono/zod-openapi'
-import { RISK_LEVELS } from '@sallyport/core'
+import { RISK_LEVELS, SallyportError } from '@sallyport/core'
 import {
   APPROVAL_ANSWERS,
   type EffectiveAnswer,
@@ -31,6 +32,7 @@ const approvalSchema = z
     expiresAt: z.iso.datetime(),
     callId: z.string(),
     traceId: z.string(),
+    hash: z.string().openapi({ description: 'Of all the above. An answer names what the person has seen.' }),
   })
   .openapi('Approval')
 
@@ -64,6 +66,9 @@ export type AnsweredApproval = z.infer<typeof answeredSchema>
 const answerBody = strictInput({
   answer: z.enum(APPROVAL_ANSWERS).openapi({ description: '`once` and `session` apply only to these arguments.' }),
   why: z.string().max(500).optional().openapi({ description: 'For a denial, the model gets to see this.' }),
+  hash: z.string().max(100).optional().openapi({
+    description: '`hash` of what was shown. Needed to allow a call `via` web; checked if given.',
+  }),
   via: viaField,
   dryRun: z.boolean().default(false).openapi({ description: 'Only return what `always` would write.' }),
 })
@@ -107,10 +112,11 @@ export const approvalRoutes = ({ approving }: AdminContext) =>
     )
     .openapi(answerApproval, async (c) => {
       const { id } = c.req.valid('param')
-      const { answer, why, via, dryRun } = c.req.valid('json')
+      const { answer, why, hash, via, dryRun } = c.req.valid('json')
       // It writes a rule for later calls.
       const by = requireRole(c.env, answer === 'always' ? 'operator' : 'approver').user
       const approval = await approving.approvals.find(id)
+      checkShown(toApprovalJson(approval), { answer, hash, via })
       const change = answer === 'always' ? await approving.preview(approval, by) : undefined
       const given = { answer, by, via, ...(why && { why }) }
       const effective = dryRun ? given : await approving.approvals.answer(id, given)
@@ -118,7 +124,32 @@ export const approvalRoutes = ({ approving }: AdminContext) =>
     })
 
 /** The compiler cannot compare the recursive JSON type, so the schema declares `arguments` as `unknown`. */
-const toApprovalJson = (approval: PendingApproval): ApprovalJson => toApprovalView(approval)
+function toApprovalJson(approval: PendingApproval): ApprovalJson {
+  const view = toApprovalView(approval)
+  const hash = createHash('sha256')
+    .update(JSON.stringify([view, approval.definition]))
+    .digest('hex')
+  return { ...view, hash }
+}
+
+interface NamedAnswer {
+  readonly answer: string
+  readonly hash: string | undefined
+  readonly via: string
+}
+
+/** A page may be old or show only a part: it allows exactly what it showed, or nothing. */
+function checkShown(approval: ApprovalJson, { answer, hash, via }: NamedAnswer): void {
+  if (hash === undefined && (via !== 'web' || answer === 'deny')) return
+  if (hash === approval.hash) return
+  throw new SallyportError(
+    'INVALID_PARAMS',
+    `The hash is not that of the request ${approval.id}: nothing is answered.`,
+    {
+      hint: 'Read the request again, and show it again.',
+    },
+  )
+}
 
 function answeredView(
   approval: ApprovalJson,

@@ -41,6 +41,7 @@ const KNOWN_TYPES: Readonly<Record<EventType, true>> = {
   APPROVAL_EXPIRED: true,
   MODE_CHANGED: true,
   TOOLS_WRITTEN: true,
+  TOOLS_EDITED: true,
   TOOLS_FILE_RELOADED: true,
   TOOLS_FILE_REJECTED: true,
   PIN_CHANGED: true,

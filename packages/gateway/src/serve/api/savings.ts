@@ -5,7 +5,7 @@ import { filterFields, toEventFilter } from './event-query.ts'
 import { strictInput } from './invalid-input.ts'
 import { createRoutes, jsonResponse, PROBLEM_RESPONSES } from './routes.ts'
 
-const SAVINGS_GROUPINGS = ['tool', 'agent', 'session'] as const
+const SAVINGS_GROUPINGS = ['tool', 'agent', 'session', 'hour', 'day'] as const
 /** There may be many sessions: those that saved least are summed up in one row. */
 const MAX_ROWS = 1_000
 const OTHERS_ROW = '(others)'
@@ -57,6 +57,9 @@ const GROUP_NAMES: Readonly<Record<SavingsBy, (call: EndEvent) => string>> = {
   tool: ({ tool_name }) => tool_name,
   agent: ({ agent }) => agent,
   session: ({ session }) => session,
+  // Times of records are ISO 8601 in UTC.
+  hour: ({ time }) => `${time.slice(0, 13)}:00Z`,
+  day: ({ time }) => time.slice(0, 10),
 }
 
 async function computeSavings(records: AsyncIterable<EndEvent>, by: SavingsBy): Promise<Savings> {

@@ -47,7 +47,7 @@ const policyView = ({ policy }: Pick<ReviewedTool, 'policy'>): PolicyView =>
 const entriesView = ({ entries }: Pick<ReviewedTool, 'entries'>, file: string): z.infer<typeof entriesSchema> =>
   entries.map(({ key, line, fields: { note } }) => ({ key, file, line, ...(note !== undefined && { note }) }))
 
-const toFieldName = (name: string): string =>
+export const toFieldName = (name: string): string =>
   name === 'risk' ? 'risk_level' : name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
 /** A field has one value, several values that all apply, or a plain list. */

@@ -1,0 +1,22 @@
+import type { LoggedEvent } from '@sallyport/core'
+import { CallReplayer, type ReplayReport, ReplayTally } from '../replay/replay.ts'
+import type { ReplayRequest } from '../serve/serve.ts'
+import type { Gateway } from './gateway.ts'
+
+const RECORD_TYPES: readonly LoggedEvent['type'][] = [
+  'TOOL_CALL_STARTED',
+  'POLICY_DENIED',
+  'TOOL_CALL_COMPLETED',
+  'TOOL_CALL_FAILED',
+]
+
+/** Decides the recorded calls again, by a tools.yaml that is not in force yet. */
+export async function replayRules(
+  { catalog, settings, environment, governance, store }: Gateway,
+  { tools, since, signal }: ReplayRequest,
+): Promise<ReplayReport> {
+  const replayer = new CallReplayer({ catalog, settings, tools, environment, check: governance.check })
+  const tally = new ReplayTally((recorded) => replayer.decide(recorded))
+  for await (const event of store.each({ since, types: RECORD_TYPES }, signal)) await tally.addEvent(event)
+  return tally.report()
+}
