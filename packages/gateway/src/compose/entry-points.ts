@@ -265,7 +265,8 @@ function checkRemoteAccess({ host, noAuth }: PortOptions, allowRemote: boolean):
 /** The parts of a gateway that the admin plane may use. */
 export function createAdminContext(gateway: Gateway, urls: () => readonly string[]): AdminContext {
   const { home, state, startedAt, catalog, listings, pipeline, gauge, fleet } = gateway
-  const { sessions, bodies, store, tokens, logins, failures, governance, ids, sandboxes, environment } = gateway
+  const { sessions, bodies, store, tokens, logins, failures, governance, ids, sandboxes } = gateway
+  const { environment } = governance
   return {
     version: VERSION,
     ...{ home, state, startedAt, catalog, listings, pipeline, gauge, fleet },

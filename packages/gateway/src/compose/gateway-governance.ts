@@ -120,6 +120,10 @@ export class GatewayGovernance {
     })
   }
 
+  get environment(): GatewayGovernanceOptions['environment'] {
+    return this.#options.environment
+  }
+
   get approvals(): Approvals {
     return this.approvalChannels.approvals
   }

@@ -55,7 +55,6 @@ import { differOnlyInProfiles, findFixedChanges, listChangedProfiles } from './s
 export class Gateway {
   readonly home: Home
   readonly state: string
-  readonly environment: Environment
   readonly store: Store
   readonly startedAt = Date.now()
   readonly catalog: Catalog
@@ -100,7 +99,6 @@ export class Gateway {
     this.#warnings = parts.loaded.warnings.map(describeIssue)
     this.home = parts.home
     this.state = parts.state
-    this.environment = parts.environment
     this.store = parts.store
     this.tokens = opened.tokens
     this.gatekeeper = opened.gatekeeper

@@ -12,10 +12,11 @@ const RECORD_TYPES: readonly LoggedEvent['type'][] = [
 
 /** Decides the recorded calls again, by a tools.yaml that is not in force yet. */
 export async function replayRules(
-  { catalog, settings, environment, governance, store }: Gateway,
+  { catalog, settings, governance, store }: Gateway,
   { tools, since, signal }: ReplayRequest,
 ): Promise<ReplayReport> {
-  const replayer = new CallReplayer({ catalog, settings, tools, environment, check: governance.check })
+  const { environment, check } = governance
+  const replayer = new CallReplayer({ catalog, settings, tools, environment, check })
   const tally = new ReplayTally((recorded) => replayer.decide(recorded))
   for await (const event of store.each({ since, types: RECORD_TYPES }, signal)) await tally.addEvent(event)
   return tally.report()
