@@ -5,11 +5,11 @@ import { findAdapter } from '../agents/agents.ts'
 import {
   agentSlug,
   DEFAULT_VARIANT,
+  findUserHome,
   narrowPrincipal,
   type Profiles,
   ProfilesEditor,
   ServersEditor,
-  userHomeOf,
 } from '../config/config.ts'
 import { MAIN_FILE } from '../package-root.ts'
 import {
@@ -280,7 +280,7 @@ export function createAdminContext(gateway: Gateway, urls: () => readonly string
     servers: new ServersEditor({ home, state, environment }),
     environment,
     mainFile: MAIN_FILE,
-    host: { environment, platform: process.platform, home: userHomeOf(environment), cwd: process.cwd() },
+    host: { environment, platform: process.platform, home: findUserHome(environment), cwd: process.cwd() },
     get settings() {
       return gateway.settings
     },

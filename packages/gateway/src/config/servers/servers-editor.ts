@@ -1,7 +1,14 @@
 import { createHash } from 'node:crypto'
 import { dirname, join } from 'node:path'
 import { diffLines, type JsonObject, maskSecrets, SallyportError } from '@sallyport/core'
-import { causeCode, describeDiskError, lockPathOf, makeFolder, replaceFile, withLockFile } from '../../disk/disk.ts'
+import {
+  causeCode,
+  describeDiskError,
+  makeFolder,
+  replaceFile,
+  resolveLockPath,
+  withLockFile,
+} from '../../disk/disk.ts'
 import type { Home } from '../home/home.ts'
 import { type HomeContent, readHome, withFile } from '../home/home-content.ts'
 import { renewTrust } from '../home/trust.ts'
@@ -74,7 +81,7 @@ export class ServersEditor {
     const path = join(home.path, 'config.yaml')
     try {
       makeFolder(dirname(path))
-      return await withLockFile(lockPathOf(path), async (isHeld) => {
+      return await withLockFile(resolveLockPath(path), async (isHeld) => {
         const draft = await this.#draft(changes)
         if (draft.hash !== hash) throw changedError(draft.path)
         if (draft.diff.length === 0) return toPreview(draft)
