@@ -37,4 +37,9 @@ export const WEB_PROMISES = {
     text: 'The mode is on every screen, LOCKDOWN cannot be mistaken, and what needs a person is counted in the header, one click away',
     state: 'built',
   },
+  'WEB-16': {
+    text: 'Servers can be added by form, by pasted text of any agent, or from an agent’s file, enabled, restarted and removed, after the diff of config.yaml was shown; an agent is connected with a token that expires',
+    state: 'partial',
+    missing: 'the screens for it, and the login of servers',
+  },
 } as const satisfies Record<string, Promised>

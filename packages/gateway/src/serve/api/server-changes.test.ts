@@ -1,6 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { promise } from '../../../../../tests/promises.ts'
 import { openAdminTestGateway } from '../admin/admin.test-kit.ts'
 import type { ConfigPreviewView, ServerChangeInput } from './api.ts'
 
@@ -26,7 +27,7 @@ async function openEditedGateway(config = CONFIG) {
 const ADD: ServerChangeInput = { kind: 'add', id: 'files', entry: { command: 'npx', args: ['-y', 'files'] } }
 
 describe('a change of the servers', () => {
-  it('is shown as an exact diff, then written with the comments kept, and recorded', async () => {
+  it(`${promise('WEB-16')} is shown as an exact diff, then written with the comments kept, and recorded`, async () => {
     const { admin, send, preview, read } = await openEditedGateway()
     const shown = await preview(ADD)
     expect(shown).toMatchObject({ added: ['files'], removed: [], warnings: [] })
