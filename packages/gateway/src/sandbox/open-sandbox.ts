@@ -18,11 +18,16 @@ export interface OpenSandboxOptions<Spec> {
 }
 
 const PREFIX = 'sallyport-sandbox-'
+/** Who runs a program in a sandbox without a gateway. */
+const NOBODY = 'run'
+/** A group of a sandbox that is only about to start has no processes either. */
+const MIN_AGE_MS = 60_000
 
 /** Creates the egress proxy of a sandbox and the command line that starts it. Rejects if sandboxes do not work here. */
 export async function openSandbox<Spec>(options: OpenSandboxOptions<Spec>): Promise<Sandbox> {
-  const { driver, spec, policy, onDecision, owner = 'run' } = options
+  const { driver, spec, policy, onDecision, owner = NOBODY } = options
   await requireDriver(driver, policy.mode)
+  if (owner === NOBODY) sweepCgroups(`${PREFIX}${NOBODY}-`, MIN_AGE_MS)
   const folder = mkdtempSync(join(shortTemporaryFolder(), `${PREFIX}${owner}-`))
   let egress: EgressProxy | undefined
   try {
@@ -47,7 +52,7 @@ async function requireDriver(driver: Pick<SandboxDriver, 'probe'>, mode: Network
 
 /** Removes what the sandboxes of an owner have left, if the machine went down while they started. Nobody else may use that name. */
 export async function sweepSandboxes(owner: string): Promise<void> {
-  sweepCgroups(`${PREFIX}${owner}-`)
+  sweepCgroups(`${PREFIX}${owner}-`, 0)
   const parent = shortTemporaryFolder()
   const names = await readdir(parent).catch(() => [])
   const own = names.filter((name) => name.startsWith(`${PREFIX}${owner}-`)).map((name) => join(parent, name))

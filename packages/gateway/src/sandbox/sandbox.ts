@@ -1,5 +1,6 @@
 export { CallEgress } from './call-egress.ts'
 export { createBubblewrapDriver } from './drivers/bubblewrap.ts'
+export { openCgroup } from './drivers/cgroup.ts'
 export type { SandboxedProgram } from './drivers/driver.ts'
 export type { EgressDecision } from './egress/egress.ts'
 export { parseMount, parseWorkspace } from './files/parse-mount.ts'

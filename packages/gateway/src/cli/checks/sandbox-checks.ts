@@ -1,13 +1,25 @@
-import type { Environment, ServerConfig } from '../../config/config.ts'
-import { createBubblewrapDriver } from '../../sandbox/sandbox.ts'
-import { type Check, ok, wrong } from './check.ts'
+import { DEFAULT_SETTINGS, type Environment, type ServerConfig } from '../../config/config.ts'
+import { createBubblewrapDriver, openCgroup } from '../../sandbox/sandbox.ts'
+import { type Check, ok, warning, wrong } from './check.ts'
 
 /** Tries each way of isolating programs, as the gateway does before the first server. */
 export async function checkSandboxDrivers(environment: Environment): Promise<readonly Check[]> {
   const driver = createBubblewrapDriver({ environment })
   const result = await driver.probe()
   const name = `sandbox ${driver.name}`
-  return [result.ok ? ok(name, 'Programs can be isolated') : wrong(name, `${result.reason}.`, result.fix)]
+  if (!result.ok) return [wrong(name, `${result.reason}.`, result.fix)]
+  return [(await canLimitTogether()) ? ok(name, 'Programs can be isolated') : warning(name, ...LIMITS_EACH)]
+}
+
+const LIMITS_EACH = [
+  'Programs can be isolated, but memory is limited for each process only, not for all of a sandbox together: this user can create no control groups.',
+  'Start the gateway as a service of systemd, or see docs/sandbox.md, "Rights and limits".',
+] as const
+
+async function canLimitTogether(): Promise<boolean> {
+  const group = openCgroup(`sallyport-check-${process.pid}`, DEFAULT_SETTINGS.sandbox.limits)
+  await group?.remove()
+  return group !== undefined
 }
 
 /** Whether a server would not start without a sandbox. */

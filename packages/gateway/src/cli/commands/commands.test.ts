@@ -420,6 +420,14 @@ describe('doctor', () => {
     expect(stdout).not.toContain('There is no tools.yaml')
   })
 
+  it('says that servers in sandboxes cannot start, and what helps', async () => {
+    const at = free('mcp_servers: { clock: { command: /bin/true, sandbox: auto } }\n')
+    const { exit, stdout } = await cli(['doctor'], { at, environment: { PATH: '/nowhere' } })
+    expect(exit).toBe(6)
+    expect(stdout).toMatch(/^✗ sandbox bubblewrap +.*\n +→ /m)
+    expect((await cli(['doctor'], { at: free() })).stdout).not.toContain('sandbox')
+  })
+
   it('reports that rules are not enforced', async () => {
     const { stdout } = await cli(['doctor'], { at: free('governance: { enforce: false }\n') })
     expect(stdout).toMatch(/^! config +config\.yaml:2:15 governance\.enforce: rules are only watched/m)

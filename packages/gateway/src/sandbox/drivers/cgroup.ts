@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmdirSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { SandboxLimits } from './driver.ts'
@@ -51,10 +51,15 @@ export function openCgroup(name: string, limits: SandboxLimits): Cgroup | undefi
   return controllers.length === 0 ? undefined : new Cgroup(controllers, name)
 }
 
-/** Removes groups that a crash has left. */
-export function sweepCgroups(prefix: string): void {
+/** Removes groups that a crash has left, if they have no processes and are as old as this. */
+export function sweepCgroups(prefix: string, minAgeMs: number): void {
+  const isOld = (path: string): boolean =>
+    Date.now() - (statSync(path, { throwIfNoEntry: false })?.ctimeMs ?? 0) >= minAgeMs
   for (const { parent } of findControllers())
-    for (const name of listFolders(parent)) if (name.startsWith(prefix)) removeGroup(join(parent, name))
+    for (const name of listFolders(parent)) {
+      const path = join(parent, name)
+      if (name.startsWith(prefix) && isOld(path)) removeGroup(path)
+    }
 }
 
 /**
