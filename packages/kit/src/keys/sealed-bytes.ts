@@ -33,6 +33,11 @@ export function plainSize(storedSize: number): number | undefined {
   return chunks < 1 || size <= (chunks - 1) * CHUNK_BYTES - (chunks === 1 ? 1 : 0) ? undefined : size
 }
 
+/** Whether a file begins like an encrypted one. Nobody else writes such files on purpose. */
+export async function looksSealed({ size, read }: ReadableBytes): Promise<boolean> {
+  return plainSize(size) !== undefined && (await read(0, MARK.length)).equals(MARK)
+}
+
 /** Encrypts the content of a file. */
 export function sealBytes(content: Uint8Array, seal: Seal): Buffer {
   const salt = randomBytes(SALT_BYTES)

@@ -5,7 +5,7 @@ export type { Label, PrivateDataset } from './label.ts'
 export { finalizeLabel, PRIVATE_DATA_META, readLabelEntry } from './label-meta.ts'
 export { type LabelOptions, type LabelSettings, readLabelOptions } from './label-settings.ts'
 export { type LabelOwner, type LabelStore, type LabelStoreOptions, openLabelStore } from './label-store.ts'
-export { type PrivateData, privateData } from './session-data.ts'
+export { hasLabel, type PrivateData, privateData } from './session-data.ts'
 export {
   type LabelClaim,
   type LabelTrust,

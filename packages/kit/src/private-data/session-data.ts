@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { HIGHEST_SENSITIVITY, isPrivate, SallyportError, type Sensitivity } from '@sallyport/core'
+import { HIGHEST_SENSITIVITY, isPrivate, LOWEST_SENSITIVITY, SallyportError, type Sensitivity } from '@sallyport/core'
 import { currentScope, findScope, type RequestScope } from '../identity/identity.ts'
 import { addStatement, countUnowned, failStatement } from './call-statements.ts'
 import { isPrivateInGateway } from './gateway-privacy.ts'
@@ -55,6 +55,10 @@ export function privateData(): PrivateData {
     },
   }
 }
+
+/** Whether the session holds more than public data, as far as anybody has said. */
+export const hasLabel = async (scope: RequestScope): Promise<boolean> =>
+  isPrivateInGateway(scope) || (await getLabelStore(scope.dataFolder).read(scope)).sensitivity !== LOWEST_SENSITIVITY
 
 /** The dataset name that is stored for an invalid statement. */
 const INVALID_STATEMENT = 'invalid statement (the log of the server has it)'

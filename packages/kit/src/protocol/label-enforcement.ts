@@ -11,6 +11,7 @@ import {
   watchUnowned,
 } from '../private-data/private-data.ts'
 import { ToolRefusedError, WithheldError } from '../tool-error.ts'
+import { sealEarlierWrites } from '../workspace/workspace.ts'
 
 /** Whether the label is read before the tool runs. Only tools with CONNECT must wait for it. */
 export const needsConnect = (tool: Tool): boolean => tool.permissions.includes('CONNECT')
@@ -69,6 +70,7 @@ export function openAnswerLabeler(where: string, definitions: Definitions): Answ
         const label = scope && (await finalizeLabel(scope, definitions.labels, reportLate))
         const error = findError()
         if (error !== undefined) throw error
+        await sealEarlierWrites()
         return label === undefined ? answer : labelAnswer(answer, label)
       } catch (cause) {
         throw new WithheldError('The sensitivity of the result could not be recorded.', { cause })

@@ -36,12 +36,24 @@ function makeKeyOld(): void {
     if (name.includes('.')) utimesSync(join(keys, name), LONG_AGO, LONG_AGO)
 }
 
-describe(`the key of a session without results (${promise('SEN-23')})`, () => {
+describe(`the key of a session without files (${promise('SEN-23')})`, () => {
   it('is destroyed once it was not used for long', async () => {
     await openKeys().of(OWNER).obtain()
     await sweep()
     expect([...openKeys().list().keys()]).toEqual([OWNER])
     makeKeyOld()
+    await sweep()
+    expect([...openKeys().list().keys()]).toEqual([])
+  })
+
+  it('stays as long as a file is encrypted with it', async () => {
+    const options = { sessionKey: openKeys().of(OWNER), isPrivate: async () => true }
+    const workspace = createWorkspace(join(workspaces, OWNER), options)
+    await workspace.writeFile('/workspace/salaries.csv', 'Ada,5200')
+    makeKeyOld()
+    await sweep()
+    expect((await workspace.readFile('/workspace/salaries.csv')).bytes.toString()).toBe('Ada,5200')
+    await workspace.deleteFile('/workspace/salaries.csv')
     await sweep()
     expect([...openKeys().list().keys()]).toEqual([])
   })

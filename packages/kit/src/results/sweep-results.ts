@@ -1,7 +1,6 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SessionKeys } from '../keys/keys.ts'
-import { ToolRetryError } from '../tool-error.ts'
 import { createWorkspace, type Workspace } from '../workspace/workspace.ts'
 import { DEFAULT_LIMITS, openResultStore } from './result-store.ts'
 
@@ -18,7 +17,7 @@ export interface SweepOptions {
 }
 
 /**
- * Removes results that are too old, also of sessions that nobody uses any more. The key of a session without results is
+ * Removes results that are too old, also of sessions that nobody uses any more. The key of a session without files is
  * destroyed, so that copies of them cannot be read either. What cannot be removed is left to the next sweep.
  */
 export async function sweepResults(options: SweepOptions): Promise<void> {
@@ -31,7 +30,7 @@ export async function sweepResults(options: SweepOptions): Promise<void> {
     try {
       if (owners.has(owner)) {
         await openResultStore({ workspace, limits: { age }, now }).tidy()
-        if (await hasResults(workspace)) continue
+        if (await hasFiles(workspace)) continue
       }
       // A key that was used a short time ago may be about to encrypt a result.
       if (now() - (keys.get(owner) ?? now()) > age) await sessionKeys.destroyUnused(owner, now() - age)
@@ -47,11 +46,6 @@ function listKeys(sessionKeys: SessionKeys): ReadonlyMap<string, number> {
   }
 }
 
-async function hasResults(workspace: Workspace): Promise<boolean> {
-  try {
-    return (await workspace.findFiles('/workspace/results', { limit: 1 })).files.length > 0
-  } catch (error) {
-    if (error instanceof ToolRetryError) return false
-    throw error
-  }
-}
+/** Any file may be encrypted with the key. */
+const hasFiles = async (workspace: Workspace): Promise<boolean> =>
+  (await workspace.findFiles('/workspace', { limit: 1 })).files.length > 0

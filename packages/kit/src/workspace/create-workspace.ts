@@ -1,3 +1,4 @@
+import { constants } from 'node:fs'
 import type { SessionKey } from '../keys/keys.ts'
 import { type FindOptions, type FoundFiles, findFiles } from './find-files.ts'
 import { type DirectoryPage, listPage } from './list-directory.ts'
@@ -6,7 +7,7 @@ import type { Page } from './page.ts'
 import { DEFAULT_WORKSPACE_LIMITS, type WorkspaceLimits } from './quota.ts'
 import { hideHostPath } from './refusals.ts'
 import { chooseSafeOpen, findRoot, type OpenedEntry, reachRoot, type WorkspaceRoot } from './safe-open.ts'
-import { createResultSeal, type ResultSeal } from './sealed-results.ts'
+import { createFileSeal, type FileSeal, type SealOptions } from './sealed-files.ts'
 import { useEntry, type WorkspaceTree } from './walk-tree.ts'
 import { createChanges, type WorkspaceChanges } from './workspace-changes.ts'
 import { formatWorkspacePath, parseWorkspacePath } from './workspace-path.ts'
@@ -37,6 +38,8 @@ export interface WorkspaceOptions {
   readonly limits?: Partial<WorkspaceLimits>
   /** Encrypts the files below /workspace/results. If missing, nothing is encrypted. */
   readonly sessionKey?: SessionKey
+  /** Encrypts all other files as well that are written while this is true. Default: never. */
+  readonly isPrivate?: () => Promise<boolean>
 }
 
 /**
@@ -52,13 +55,13 @@ export function createWorkspace(root: string, options: WorkspaceOptions = {}): W
       return held
     })
   const safeOpen = chooseSafeOpen(options.platform ?? process.platform)
-  return createOperations({ root, holdRoot, safeOpen, seal: createResultSeal(options.sessionKey) }, options)
+  return createOperations({ root, holdRoot, safeOpen, seal: createFileSeal(options) }, options)
 }
 
 /** The workspace of a directory that was already found. */
-export function createWorkspaceAt(root: WorkspaceRoot, sessionKey: SessionKey): Workspace {
+export function createWorkspaceAt(root: WorkspaceRoot, sealing: SealOptions): Workspace {
   const safeOpen = chooseSafeOpen(process.platform)
-  const seal = createResultSeal(sessionKey)
+  const seal = createFileSeal(sealing)
   return createOperations({ root: root.path, holdRoot: async () => root, safeOpen, seal }, {})
 }
 
@@ -71,18 +74,35 @@ function createOperations(tree: WorkspaceTree, { limits }: WorkspaceOptions): Wo
     readFile: (path, page = {}) => within(path, async (entry, at) => readPage(await open(entry, at), page)),
     useFile: (path, use) => within(path, async (entry, at) => use(await open(entry, at))),
     listDirectory: (path, page = {}) =>
-      within(path, (entry, at) => listPage(entry, page, (name, size) => seal.sizeOf([...at, name], size))),
+      within(path, (entry, at) => listPage(entry, page, (name, size) => sizeOfChild(seal, entry, { at, name, size }))),
     findFiles: (path, options = {}) => withHostHidden(path, (segments) => findFiles(tree, segments, options)),
     stat: (path) => within(path, async (entry, at) => toEntryFacts(entry, at, seal)),
     ...createChanges(tree, { ...DEFAULT_WORKSPACE_LIMITS, ...limits }),
   }
 }
 
-function toEntryFacts({ stats }: OpenedEntry, at: readonly string[], seal: ResultSeal): EntryFacts {
+async function toEntryFacts(entry: OpenedEntry, at: readonly string[], seal: FileSeal): Promise<EntryFacts> {
+  const { stats } = entry
   const [path, modified] = [formatWorkspacePath(at), stats.mtime]
   if (!stats.isFile()) return { path, kind: 'directory', modified }
-  return { path, kind: 'file', size: seal.sizeOf(at, stats.size), modified }
+  return { path, kind: 'file', size: await seal.sizeOf(at, stats.size, (use) => use(openFile(entry))), modified }
 }
+
+interface ListedFile {
+  readonly at: readonly string[]
+  readonly name: string
+  readonly size: number
+}
+
+const sizeOfChild = (seal: FileSeal, parent: OpenedEntry, { at, name, size }: ListedFile): Promise<number> =>
+  seal.sizeOf([...at, name], size, async (use) => {
+    const entry = await parent.openChild(name, constants.O_RDONLY)
+    try {
+      return await use(openFile(entry))
+    } finally {
+      await entry.handle.close()
+    }
+  })
 
 /** Errors contain the agent's path. */
 async function withHostHidden<Value>(

@@ -1,8 +1,9 @@
 import { compileNameGlob, matchWildcards } from '@sallyport/core'
 import { ToolRetryError } from '../retry-fatal-errors.ts'
+import { openFile } from './open-file.ts'
 import { clampPage } from './page.ts'
 import { isTemporaryName } from './temporary-name.ts'
-import { type WorkspaceTree, walkTree } from './walk-tree.ts'
+import { useEntry, type WorkspaceTree, walkTree } from './walk-tree.ts'
 import { formatWorkspacePath } from './workspace-path.ts'
 
 /** Which files a search returns. */
@@ -45,10 +46,13 @@ export async function findFiles(
     if (files.length >= limit || ++visited > MAX_VISITED) return { files, isWhole: false }
     if (entry.kind !== 'file' || isTemporaryName(entry.name)) continue
     if (matches(segments.slice(start.length)))
-      files.push({ path: formatWorkspacePath(segments), size: tree.seal.sizeOf(segments, entry.size ?? 0) })
+      files.push({ path: formatWorkspacePath(segments), size: await sizeOf(tree, segments, entry.size ?? 0) })
   }
   return { files, isWhole: true }
 }
+
+const sizeOf = (tree: WorkspaceTree, segments: readonly string[], size: number): Promise<number> =>
+  tree.seal.sizeOf(segments, size, (use) => useEntry(tree, segments, async (entry) => use(openFile(entry))))
 
 /** Without a slash the pattern applies to the name only. With one it applies to the whole path, and `**` matches any directories. */
 export function compilePathGlob(pattern: string): (segments: readonly string[]) => boolean {

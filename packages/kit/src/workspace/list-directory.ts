@@ -29,14 +29,16 @@ const MAX_NAMES = 10_000
 export async function listPage(
   entry: OpenedEntry,
   page: Page,
-  sizeOf: (name: string, size: number) => number,
+  sizeOf: (name: string, size: number) => Promise<number>,
 ): Promise<DirectoryPage> {
   const { offset, limit } = clampPage(page, MAX_NAMES)
   const { names, overfull } = await readNames(entry, MAX_NAMES)
   const shown = names.filter((name) => !isTemporaryName(name))
   const stored = await describeEntries(entry.location, shown.slice(offset, offset + limit))
+  const entries: DirectoryEntry[] = []
+  for (const one of stored)
+    entries.push(one.size === undefined ? one : { ...one, size: await sizeOf(one.name, one.size) })
   await entry.confirm()
-  const entries = stored.map((one) => (one.size === undefined ? one : { ...one, size: sizeOf(one.name, one.size) }))
   return { entries, total: shown.length, offset, overfull }
 }
 

@@ -3,7 +3,7 @@ import { ToolRetryError } from '../retry-fatal-errors.ts'
 import { type DirectoryEntry, describeEntries, readNames } from './list-directory.ts'
 import { systemErrorCode } from './refusals.ts'
 import type { OpenedEntry, SafeOpen, WorkspaceRoot } from './safe-open.ts'
-import type { ResultSeal } from './sealed-results.ts'
+import type { FileSeal } from './sealed-files.ts'
 import { MAX_PATH_DEPTH } from './workspace-path.ts'
 
 export interface WorkspaceTree {
@@ -12,7 +12,7 @@ export interface WorkspaceTree {
   readonly root: string
   /** The directory of the workspace, which stays the same as long as the workspace is used. */
   readonly holdRoot: () => Promise<WorkspaceRoot>
-  readonly seal: ResultSeal
+  readonly seal: FileSeal
 }
 
 export interface WalkedEntry {

@@ -1,7 +1,7 @@
 import { constants, type Stats } from 'node:fs'
 import { type FileHandle, lstat, mkdir, open, rename, rmdir, unlink } from 'node:fs/promises'
 import { ToolRetryError } from '../retry-fatal-errors.ts'
-import { MAX_READ_BYTES, openFile } from './open-file.ts'
+import { MAX_READ_BYTES, type OpenFile, openFile } from './open-file.ts'
 import { checkFileSize, createQuota, type Quota, type Usage, type WorkspaceLimits } from './quota.ts'
 import { directoryRefusal, hideHostPath, systemErrorCode, undefinedIfMissing } from './refusals.ts'
 import { checkStats, DIRECTORY_MODE, FILE_MODE, type OpenedEntry } from './safe-open.ts'
@@ -102,18 +102,19 @@ interface NewContent {
 
 async function write(context: ChangeContext, child: ChildEntry, content: NewContent): Promise<WrittenFile> {
   const before = await inspectFile(child)
-  return replace(context, child, { ...content, before, strictness: 'whatever' })
+  const isSealed = await context.tree.seal.mustSeal(content.where)
+  return replace(context, child, { ...content, before, isSealed, strictness: 'whatever' })
 }
 
 async function replace(
   { tree, limits, space }: ChangeContext,
   child: ChildEntry,
-  content: NewContent & Pick<Replacement, 'before' | 'strictness'>,
+  content: NewContent & Pick<Replacement, 'before' | 'strictness'> & { readonly isSealed: boolean },
 ): Promise<WrittenFile> {
-  const { where, before, strictness } = content
+  const { where, before, isSealed, strictness } = content
   const { length: size } = content.bytes
   checkFileSize(size, limits)
-  const bytes = await tree.seal.seal(where, content.bytes)
+  const bytes = isSealed ? await tree.seal.seal(where, content.bytes) : content.bytes
   const growth = { bytes: bytes.length - (before?.size ?? 0), entries: before === undefined ? 1 : 0 }
   await space.reserve(growth, () => replaceFile(child, { bytes, before, strictness }))
   return { path: formatWorkspacePath(where), size, isNew: before === undefined }
@@ -122,13 +123,14 @@ async function replace(
 async function append(context: ChangeContext, child: ChildEntry, { where, bytes }: NewContent): Promise<WrittenFile> {
   const { tree, limits, space } = context
   const before = await inspectFile(child)
+  const isSealed = await useChild(child, before, (file) => tree.seal.mustSeal(where, file))
   // Nothing can be appended to encrypted bytes.
-  if (before !== undefined && tree.seal.covers(where)) {
-    const { content, stats } = await readForEdit(context, child, where)
+  if (isSealed && before !== undefined) {
+    const { content, stats } = await readForEdit(context, child, { where, maxBytes: limits.fileBytes })
     const both = Buffer.concat([content, bytes])
-    return replace(context, child, { where, bytes: both, before: stats, strictness: 'unchanged' })
+    return replace(context, child, { where, bytes: both, before: stats, isSealed, strictness: 'unchanged' })
   }
-  if (tree.seal.covers(where)) return replace(context, child, { where, bytes, before, strictness: 'unchanged' })
+  if (isSealed) return replace(context, child, { where, bytes, before, isSealed, strictness: 'unchanged' })
   checkFileSize((before?.size ?? 0) + bytes.length, limits)
   const growth = { bytes: bytes.length, entries: before === undefined ? 1 : 0 }
   const size = await space.reserve(growth, () => appendToFile(child, bytes))
@@ -140,11 +142,13 @@ async function edit(
   child: ChildEntry,
   { where, change }: { readonly where: Segments; readonly change: (text: string) => string },
 ): Promise<WrittenFile> {
-  const { content, stats } = await readForEdit(context, child, where)
+  const { content, stats } = await readForEdit(context, child, { where, maxBytes: MAX_READ_BYTES })
   const text = decode(content)
   const changed = change(text)
   if (changed === text) return { path: formatWorkspacePath(where), size: content.length, isNew: false }
-  return replace(context, child, { where, bytes: Buffer.from(changed), before: stats, strictness: 'unchanged' })
+  const isSealed = await useChild(child, stats, (file) => context.tree.seal.mustSeal(where, file))
+  const bytes = Buffer.from(changed)
+  return replace(context, child, { where, bytes, before: stats, isSealed, strictness: 'unchanged' })
 }
 
 async function deleteFile({ space }: ChangeContext, child: ChildEntry): Promise<void> {
@@ -194,12 +198,13 @@ async function moveEntry(tree: WorkspaceTree, from: string, to: string): Promise
   const [fromPath, toPath] = [formatWorkspacePath(source), formatWorkspacePath(target)]
   if (fromPath === toPath) throw new ToolRetryError(`${fromPath} would be moved to itself.`)
   // Each is encrypted under its own name.
-  if (tree.seal.covers(source) || tree.seal.covers(target))
+  if (tree.seal.isResult(source) || tree.seal.isResult(target))
     throw new ToolRetryError('Stored results cannot be moved, and nothing can be moved to them: write a copy.')
   try {
     if (fromPath < toPath)
       await changeInOrder(tree, source, (here) => changeInOrder(tree, target, (there) => moveTo(here, there)))
     else await changeInOrder(tree, target, (there) => changeInOrder(tree, source, (here) => moveTo(here, there)))
+    tree.seal.noteMove(source, target)
   } catch (error) {
     throw hideHostPath(error, `${fromPath} to ${toPath}`)
   }
@@ -240,14 +245,31 @@ interface EditableContent {
 async function readForEdit(
   { tree }: ChangeContext,
   { parent, name }: ChildEntry,
-  where: Segments,
+  { where, maxBytes }: { readonly where: Segments; readonly maxBytes: number },
 ): Promise<EditableContent> {
   const entry = await parent.openChild(name, constants.O_RDONLY)
   try {
     const { size, read } = await tree.seal.open(where, openFile(entry))
-    if (size > MAX_READ_BYTES)
-      throw new ToolRetryError(`The file has ${size} bytes; at most ${MAX_READ_BYTES} can be edited.`)
-    return { content: await read(0, size), stats: entry.stats }
+    if (size > maxBytes) throw new ToolRetryError(`The file has ${size} bytes; at most ${maxBytes} can be edited.`)
+    const pieces: Buffer[] = []
+    for (let offset = 0; offset < size; offset += MAX_READ_BYTES)
+      pieces.push(await read(offset, Math.min(MAX_READ_BYTES, size - offset)))
+    return { content: Buffer.concat(pieces), stats: entry.stats }
+  } finally {
+    await entry.handle.close()
+  }
+}
+
+/** Uses what is there before a change, if it is a file. */
+async function useChild<Value>(
+  { parent, name }: ChildEntry,
+  before: Stats | undefined,
+  use: (file?: OpenFile) => Promise<Value>,
+): Promise<Value> {
+  if (before === undefined) return use()
+  const entry = await parent.openChild(name, constants.O_RDONLY)
+  try {
+    return await use(openFile(entry))
   } finally {
     await entry.handle.close()
   }

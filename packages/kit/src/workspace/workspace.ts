@@ -1,5 +1,5 @@
 export { createWorkspace, type EntryFacts, type Workspace, type WorkspaceOptions } from './create-workspace.ts'
-export { currentWorkspace, currentWorkspaceRoot } from './current-workspace.ts'
+export { currentWorkspace, currentWorkspaceRoot, sealEarlierWrites } from './current-workspace.ts'
 export type { FindOptions, FoundFile, FoundFiles } from './find-files.ts'
 export type { DirectoryEntry, DirectoryPage } from './list-directory.ts'
 export type { FilePage, OpenFile } from './open-file.ts'
