@@ -266,6 +266,12 @@ export type SallyportEvent =
       readonly bytes: number
       /** Whether it had a key, which was destroyed. */
       readonly key: boolean
+      /** What servers that know who calls have removed; one that could not be reached is asked again. */
+      readonly at_servers?: readonly {
+        readonly server: string
+        readonly outcome: 'removed' | 'unsupported' | 'failed'
+        readonly files: number
+      }[]
       readonly reason: 'purge' | 'retention'
     }
   | ({

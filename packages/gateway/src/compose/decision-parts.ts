@@ -12,11 +12,12 @@ import {
 } from '../isolation/isolation.ts'
 import { type CallGauge, compileServerRules, Listings, listingSteps, Pipeline } from '../pipeline/pipeline.ts'
 import type { Ids } from '../serve/serve.ts'
-import { type CallerKeys, CallerTokens, type LocalTokens } from '../sessions/sessions.ts'
+import { type CallerKeys, CallerTokens, type EndedSessions, type LocalTokens } from '../sessions/sessions.ts'
 import type { Store } from '../store/store.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { Fleet } from '../upstream/upstream.ts'
 import type { GatewayGovernance } from './gateway-governance.ts'
+import { ServerPurges } from './server-purges.ts'
 
 export interface DecisionPartsOptions {
   readonly catalog: Catalog
@@ -30,6 +31,7 @@ export interface DecisionPartsOptions {
   readonly sessionResults: SessionResults
   readonly tokens: Pick<LocalTokens, 'isValid'>
   readonly callerKeys: CallerKeys
+  readonly ended: EndedSessions
   readonly settings: () => Settings
   readonly onWarning: (text: string) => void
   readonly onBug: (error: SallyportError) => void
@@ -39,6 +41,7 @@ export interface DecisionPartsOptions {
 export interface DecisionParts {
   readonly listings: Listings
   readonly pipeline: Pipeline
+  readonly purges: ServerPurges
 }
 
 /** Creates the parts that decide. Lists and calls of all callers share them. */
@@ -52,6 +55,7 @@ export function createDecisionParts(options: DecisionPartsOptions): DecisionPart
     const { sensitivity } = governance.labels.labelOf(principal)
     return { sensitivity, isPrivate: isPrivate(sensitivity, settings().labels.privateFrom) }
   }
+  const callers = new CallerTokens({ keys: options.callerKeys, labelOf, now: () => Date.now() })
   const pipeline = new Pipeline({
     ...{ listings, gauge, check, argumentsToRecord, ids, onBug, roots },
     approvals: new RetryableApprovals({ approvals }),
@@ -71,9 +75,20 @@ export function createDecisionParts(options: DecisionPartsOptions): DecisionPart
     observer: telemetry.calls,
     shaper: createResultShaper(options),
     audiences,
-    callers: new CallerTokens({ keys: options.callerKeys, labelOf, now: () => Date.now() }),
+    callers,
   })
-  return { listings, pipeline }
+  return { listings, pipeline, purges: createPurges(options, callers) }
+}
+
+function createPurges(
+  { ended, fleet, settings, onWarning }: DecisionPartsOptions,
+  callers: CallerTokens,
+): ServerPurges {
+  return new ServerPurges({
+    ...{ ended, callers, onWarning },
+    servers: () => settings().servers.flatMap(({ id, identity }) => (identity === 'forward' ? [id] : [])),
+    find: (server) => fleet.get(server),
+  })
 }
 
 function createResultShaper({

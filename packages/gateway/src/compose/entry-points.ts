@@ -292,6 +292,7 @@ export function createAdminContext(gateway: Gateway, urls: () => readonly string
         records: store.labels,
         ended: gateway.ended,
         sessionResults: gateway.sessionResults,
+        purges: gateway.purges,
       },
       endPrograms: (owner) => gateway.sandboxes.endSession(owner),
       record: (event) => governance.recordSynced(event),

@@ -48,6 +48,7 @@ import { CatalogWarnings } from './catalog-warnings.ts'
 import { CounterpartLists } from './counterpart-lists.ts'
 import { createDecisionParts, type DecisionParts } from './decision-parts.ts'
 import { GatewayGovernance } from './gateway-governance.ts'
+import type { ServerPurges } from './server-purges.ts'
 import type { SessionData } from './session-data.ts'
 import { differOnlyInProfiles, findFixedChanges, listChangedProfiles } from './settings-changes.ts'
 
@@ -60,6 +61,7 @@ export class Gateway {
   readonly catalog: Catalog
   readonly listings: Listings
   readonly pipeline: Pipeline
+  readonly purges: ServerPurges
   readonly governance: GatewayGovernance
   readonly gauge: CallGauge
   readonly fleet: Fleet
@@ -128,7 +130,8 @@ export class Gateway {
     this.gauge = new CallGauge(() => this.#settings.gateway.maxCallsInFlight)
     this.governance = this.#createGovernance()
     this.fleet = this.#openFleet()
-    const { listings, pipeline } = this.#createDecisionParts()
+    const { listings, pipeline, purges } = this.#createDecisionParts()
+    this.purges = purges
     this.listings = listings
     this.pipeline = pipeline
     const { methods, sessions, httpMcp, bodies } = this.#createServingParts()
@@ -200,9 +203,9 @@ export class Gateway {
   }
 
   #createDecisionParts(): DecisionParts {
-    const { catalog, governance, gauge, fleet, store, telemetry, ids, tokens } = this
+    const { catalog, governance, gauge, fleet, store, telemetry, ids, tokens, ended, sessionResults } = this
     return createDecisionParts({
-      ...{ catalog, governance, gauge, fleet, store, telemetry, ids, tokens, sessionResults: this.sessionResults },
+      ...{ catalog, governance, gauge, fleet, store, telemetry, ids, tokens, ended, sessionResults },
       callerKeys: this.#opened.callerKeys,
       settings: () => this.#settings,
       onWarning: this.#parts.onWarning,
@@ -337,6 +340,7 @@ export class Gateway {
   recordRemovedData({ user, session }: Pick<Principal, 'user' | 'session'>, removed: RemovedData): void {
     if (removed.files > 0 || removed.key)
       this.record({ type: 'SESSION_DATA_REMOVED', user, session, ...removed, reason: 'retention' })
+    this.purges.retry()
   }
 
   #reportRefusedCredentials(event: Extract<SallyportEvent, { type: 'CREDENTIALS_REFUSED' }>): void {
@@ -361,14 +365,11 @@ export class Gateway {
     this.sessions.endAll(`the gateway ended (${reason})`)
     this.methods.close()
     await this.governance.discovery.flush()
-    await this.fleet.close()
-    await this.governance.close()
+    for (const part of [this.fleet, this.purges, this.governance]) await part.close()
     await Promise.all([this.sessionResults.close(), this.#opened.sessionData.workspaces.close()])
-    this.failures.close()
-    this.audit.close()
+    for (const part of [this.failures, this.audit]) part.close()
     this.record({ type: 'GATEWAY_STOPPED', reason })
-    this.gatekeeper.close()
-    this.tokens.close()
+    for (const part of [this.gatekeeper, this.tokens]) part.close()
     await this.#opened.watchdog.close()
     await this.telemetry.close()
     await this.store.close()

@@ -4,6 +4,7 @@ import type { SessionResults } from '../isolation/isolation.ts'
 import type { SessionControl, SessionFacts, SessionName } from '../serve/serve.ts'
 import type { EndedSessions } from '../sessions/sessions.ts'
 import type { LabelRecords } from '../store/store.ts'
+import type { ServerPurges } from './server-purges.ts'
 
 export interface SessionControlOptions {
   readonly labels: SessionLabels
@@ -12,13 +13,15 @@ export interface SessionControlOptions {
   readonly sessionResults: Pick<SessionResults, 'removeData' | 'removalTime'>
   /** Ends what runs for a session that has ended, and removes its workspace. */
   readonly endPrograms: (owner: SessionName & { readonly user: string }) => Promise<void>
+  /** Without a running gateway, servers are asked at the next start. */
+  readonly purges?: Pick<ServerPurges, 'purge'>
   /** Resolves when the event is on disk. */
   readonly record: (event: SallyportEvent) => Promise<void>
 }
 
 /** What an operator sees of sessions, and does with them. */
 export function createSessionControl(options: SessionControlOptions): SessionControl {
-  const { labels, records, ended, sessionResults, endPrograms, record } = options
+  const { labels, records, ended, sessionResults, endPrograms, purges, record } = options
   const list = (): readonly SessionFacts[] =>
     mergeSessions(labels, records).map((one) => ({ ...one, ended: ended.hasEnded(one) }))
   return {
@@ -39,8 +42,13 @@ export function createSessionControl(options: SessionControlOptions): SessionCon
       await endPrograms(found)
       if (!isPurged) return { ended: found, next, keptUntil: new Date(sessionResults.removalTime(now)) }
       const removed = await sessionResults.removeData(found)
-      await record({ type: 'SESSION_DATA_REMOVED', user, session, ...removed, reason: 'purge' })
-      return { ended: found, next, removed }
+      const servers = await purges?.purge(found)
+      const at_servers = servers?.map(({ server, outcome, files }) => ({ server, outcome, files }))
+      await record({
+        ...{ type: 'SESSION_DATA_REMOVED', user, session, ...removed, reason: 'purge' },
+        ...(at_servers && { at_servers }),
+      })
+      return { ended: found, next, removed, ...(servers && { servers }) }
     },
   }
 }

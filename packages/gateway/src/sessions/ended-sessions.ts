@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import {
+  isJsonList,
   isJsonObject,
   type JsonObject,
   messageOf,
@@ -39,6 +40,8 @@ export class EndedSessions {
   #counts = new Map<string, number>()
   /** By owner: ended sessions whose data is still to be removed. */
   #removals = new Map<string, DataRemoval>()
+  /** By owner: servers that have removed what they stored of it. The others still have to. */
+  #atServers = new Map<string, readonly string[]>()
   /** Sessions whose data was removed since the start. A connection may still be open in one of them. */
   readonly #removed = new Set<string>()
   readonly #renewed = new WeakMap<Principal, { readonly count: number; readonly principal: Principal }>()
@@ -66,13 +69,14 @@ export class EndedSessions {
    * its data is removed. A session that has ended already stays so, but its data can be purged later.
    */
   end({ user, session }: Owner, how: Omit<DataRemoval, 'owner'>): Promise<string> {
-    return this.#change((counts, removals) => {
+    return this.#change((counts, removals, atServers) => {
       const { name, number } = this.#parse({ user, session })
       const key = toOwnerKey({ user, session: name })
       const ended = Math.max(counts.get(key) ?? 0, number)
       counts.set(key, ended)
       const owner = { user, session }
       removals.set(toOwnerKey(owner), { owner, ...how })
+      if (how.isPurged) atServers.set(toOwnerKey(owner), [])
       return numbered(name, ended)
     })
   }
@@ -99,11 +103,29 @@ export class EndedSessions {
     this.#removed.add(toOwnerKey(owner))
   }
 
-  /** Its data is gone. */
+  /** Its data is gone here. Servers that stored some of it remove it next. */
   async forgetRemoval(owner: Owner): Promise<void> {
     const key = toOwnerKey(owner)
     this.#removed.add(key)
-    if (this.#removals.has(key)) await this.#change((_, removals) => removals.delete(key))
+    if (!this.#removals.has(key)) return
+    await this.#change((_, removals, atServers) => {
+      removals.delete(key)
+      if (!atServers.has(key)) atServers.set(key, [])
+    })
+  }
+
+  /** The sessions of which servers may still store something, and the servers that do not any more. */
+  get removalsAtServers(): readonly { readonly owner: Owner; readonly done: readonly string[] }[] {
+    return [...this.#atServers].map(([key, done]) => ({ owner: parseOwnerKey(key), done }))
+  }
+
+  /** These servers store nothing of the session any more. `isAll`: and no other one does. */
+  async forgetAtServers(owner: Owner, { done, isAll }: { done: readonly string[]; isAll: boolean }): Promise<void> {
+    const key = toOwnerKey(owner)
+    await this.#change((_, __, atServers) => {
+      if (isAll) atServers.delete(key)
+      else atServers.set(key, done)
+    })
   }
 
   /** The name in the credential, and which of its sessions it is: `local` and 2 for `local~2`, if `local` has ended. */
@@ -116,15 +138,24 @@ export class EndedSessions {
 
   /** One change after the other, each on disk before it is in force. */
   #change<Result>(
-    change: (counts: Map<string, number>, removals: Map<string, DataRemoval>) => Result,
+    change: (
+      counts: Map<string, number>,
+      removals: Map<string, DataRemoval>,
+      atServers: Map<string, readonly string[]>,
+    ) => Result,
   ): Promise<Result> {
     const changing = this.#writing.then(async () => {
-      const [counts, removals] = [new Map(this.#counts), new Map(this.#removals)]
-      const result = change(counts, removals)
-      const text = JSON.stringify({ ended: Object.fromEntries(counts), removals: formatRemovals(removals) })
+      const [counts, removals, atServers] = [new Map(this.#counts), new Map(this.#removals), new Map(this.#atServers)]
+      const result = change(counts, removals, atServers)
+      const text = JSON.stringify({
+        ended: Object.fromEntries(counts),
+        removals: formatRemovals(removals),
+        at_servers: Object.fromEntries(atServers),
+      })
       await replaceFile(this.#path, `${text}\n`, { mode: 0o600 })
       this.#counts = counts
       this.#removals = removals
+      this.#atServers = atServers
       return result
     })
     this.#writing = changing.catch(() => undefined)
@@ -141,6 +172,7 @@ export class EndedSessions {
       }
       this.#counts = new Map(Object.entries(content.ended).filter(isCount))
       this.#removals = parseRemovals(isJsonObject(content.removals) ? content.removals : {})
+      this.#atServers = parseAtServers(isJsonObject(content.at_servers) ? content.at_servers : {})
     } catch (error) {
       if (causeCode(error) !== 'ENOENT')
         this.#options.onWarning(`${this.#path} cannot be read (${messageOf(error)}): sessions that were ended go on.`)
@@ -158,6 +190,15 @@ const formatRemovals = (removals: ReadonlyMap<string, DataRemoval>): JsonObject 
     [...removals].map(([key, { ended, isPurged }]) => [
       key,
       { ended: new Date(ended).toISOString(), purged: isPurged },
+    ]),
+  )
+
+/** What cannot be read is asked for again: that removes nothing twice. */
+const parseAtServers = (written: JsonObject): Map<string, readonly string[]> =>
+  new Map(
+    Object.entries(written).map(([key, done]) => [
+      key,
+      isJsonList(done) ? done.filter((one): one is string => typeof one === 'string') : [],
     ]),
   )
 

@@ -13,6 +13,7 @@ export {
   CALLER_TOKEN_TYPE,
   type ForwardedCaller,
   MAX_CALLER_TOKEN_SECONDS,
+  PURGE_METHOD,
 } from './gateway/caller-token.ts'
 export { GatewayCallers } from './gateway/gateway-callers.ts'
 export { type GatewayAuthOptions, readGatewayOptions } from './gateway/gateway-options.ts'

@@ -5,6 +5,7 @@ import {
   type ForwardedCaller,
   type GatewayCallers,
   type JwtRefusal,
+  PURGE_METHOD,
   type RequestScope,
   type SessionStorage,
 } from '../identity/identity.ts'
@@ -58,9 +59,15 @@ export class CallerGate {
   ): Admission | Promise<Admission> {
     if (own !== undefined && own.userId !== caller.userId) return OTHER_USER
     const scope = createForwardedScope(caller, this.#options.storage)
+    if (caller.isPurge) return this.#admitPurge(caller, request, scope)
     if (caller.approvedTool !== undefined) return this.#admitApproved(caller, request, scope)
     const adopting = adoptGatewayLabel(scope)
     return adopting === undefined ? { request, scope } : adopting.then(() => ({ request, scope }))
+  }
+
+  async #admitPurge(caller: ForwardedCaller, request: Request, scope: RequestScope): Promise<Admission> {
+    if (request.method !== PURGE_METHOD) return OTHER_REQUEST
+    return (await this.#options.callers.spend(caller)) ? { request, scope } : SPENT_PURGE
   }
 
   /** An approval is for one call of one tool. Its token is good for nothing else, whatever else it says. */
@@ -113,6 +120,14 @@ const OTHER_USER = refuse(
 const OTHER_CALL = refuse(
   'The caller token was made for one approved call of another tool.',
   'The gateway must not send the token of an approval with any other request.',
+)
+const OTHER_REQUEST = refuse(
+  'The caller token was made for removing what a session has stored.',
+  'The gateway must not send it with any other request.',
+)
+const SPENT_PURGE = refuse(
+  'The caller token was made for removing what a session has stored, and was used before.',
+  'The gateway makes a new one.',
 )
 const SPENT = refuse(
   'The caller token was made for one approved call, and was used before.',

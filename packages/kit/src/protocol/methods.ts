@@ -1,7 +1,7 @@
 import { type Era, isJsonObject, type JsonObject } from '@sallyport/core'
 import type { CallContext } from '../call/call.ts'
 import { type CacheScope, MODERN_VERSIONS } from '../era.ts'
-import { CALLER_META } from '../identity/identity.ts'
+import { CALLER_META, findScope, PURGE_METHOD } from '../identity/identity.ts'
 import {
   type Answer,
   errorAnswer,
@@ -30,6 +30,7 @@ import {
   ToolRetryError,
 } from '../tool-error.ts'
 import { createErrorResult, createToolResult, type ToolResult } from '../tool-result.ts'
+import { purgeSession } from '../workspace/workspace.ts'
 import { assertMayConnect, guardAnswers, needsConnect, openAnswerLabeler } from './label-enforcement.ts'
 
 /** One request, with everything that its answer depends on. */
@@ -73,6 +74,7 @@ const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['prompts/list', { requiredList: 'prompts', cacheScope: 'public', answer: (call) => list(call, 'prompts') }],
   ['prompts/get', { requiredList: 'prompts', mayAsk: true, isForCaller: true, answer: getPrompt }],
   ['completion/complete', { isForCaller: true, answer: completeArgument }],
+  [PURGE_METHOD, { isForCaller: true, answer: purge }],
 ])
 
 export function findMethod(name: string, era: Era, definitions: Definitions): Method | undefined {
@@ -95,6 +97,13 @@ function declareCapabilities(definitions: Definitions): JsonObject {
     ...(hasArguments ? { completions: {} } : {}),
     ...(definitions.takesCallers ? { experimental: { [CALLER_META]: {} } } : {}),
   }
+}
+
+/** The gateway has ended the session of the call. */
+async function purge(): Promise<Answer> {
+  const scope = findScope()
+  if (!scope?.gateway?.isPurge) return refuseUnknownMethod(PURGE_METHOD)
+  return { result: { ...(await purgeSession(scope)) } }
 }
 
 /** The part of a discovery that a legacy handshake contains as well. */

@@ -1,10 +1,11 @@
-import { mkdirSync, realpathSync } from 'node:fs'
+import { mkdirSync, realpathSync, rmdirSync } from 'node:fs'
 import { basename, join, relative } from 'node:path'
 import { currentScope, findScope, ownerFolder, type RequestScope } from '../identity/identity.ts'
 import type { SessionKeys } from '../keys/keys.ts'
 import { hasLabel } from '../private-data/private-data.ts'
 import { ToolFatalError } from '../retry-fatal-errors.ts'
 import { createWorkspaceAt, type Workspace } from './create-workspace.ts'
+import { isPurged } from './purge-session.ts'
 import { toSafeCause } from './refusals.ts'
 import { DIRECTORY_MODE, findRoot, isSameRoot, type WorkspaceRoot } from './safe-open.ts'
 import { formatWorkspacePath } from './workspace-path.ts'
@@ -64,10 +65,29 @@ function openCurrent(): CachedWorkspace {
   const scope = currentScope()
   const { dataFolder, sessionKeys, userId, sessionId } = scope
   const path = ownerFolder(join(dataFolder, 'workspaces'), userId, sessionId)
+  if (isPurged(scope)) throw sessionEnded()
   const root = makeRoot(dataFolder, path)
+  if (isPurged(scope)) {
+    // It was marked after the first check, and its folder may have been removed before this one was created.
+    removeEmpty(path)
+    throw sessionEnded()
+  }
   const cached = cache.get(root.path)
   if (cached !== undefined && isSameRoot(cached.root, root) && cached.sessionKeys === sessionKeys) return cached
   return cacheWorkspace(root, scope)
+}
+
+const sessionEnded = (): ToolFatalError =>
+  new ToolFatalError('This session has ended, and what it had stored was removed.', {
+    nextStep: 'Continue in a new session.',
+  })
+
+function removeEmpty(path: string): void {
+  try {
+    rmdirSync(path)
+  } catch {
+    // Whoever removes the session removes it.
+  }
 }
 
 /** Only the path to the data folder may contain links: the operator chose it, but everything below it is ours. */

@@ -94,6 +94,7 @@ const endCommand = defineCommand<{ readonly user?: string; readonly purge?: bool
     if (screen.json) return screen.printJson(reply)
     const { ended, next } = reply
     screen.printMessage(`The session ${visibleLine(session)} (${ended.sensitivity}) has ended. ${describeData(reply)}`)
+    for (const line of describeServers(reply)) screen.printMessage(line)
     screen.printMessage(`New connections are in the session ${visibleLine(next)}, which starts PUBLIC.`)
     if (ended.private) screen.printMessage('! The agent still remembers what it has read: end its conversation, too.')
   },
@@ -102,9 +103,25 @@ const endCommand = defineCommand<{ readonly user?: string; readonly purge?: bool
 function describeData({ removed, kept_until: until = '' }: EndedSessionView): string {
   if (removed === undefined) return `What it has stored is removed after ${formatLocalTime(until)}.`
   const { files, bytes, key } = removed
-  const stored = `${files} stored ${files === 1 ? 'file' : 'files'} (${bytes} bytes)`
+  const stored = `${countFiles(files)} (${bytes} bytes)`
   return key ? `Its key is destroyed, and ${stored} removed.` : `It had no key. ${stored} removed.`
 }
+
+function describeServers({ removed, servers }: EndedSessionView): readonly string[] {
+  if (removed === undefined) return []
+  if (servers === undefined)
+    return [
+      'No gateway runs. At its next start, it asks servers with `identity: forward` to remove what they have stored.',
+    ]
+  return servers.map(({ server, outcome, files, bytes, reason = '' }) => {
+    if (outcome === 'removed') return `Server ${server} has removed ${countFiles(files)} (${bytes} bytes).`
+    if (outcome === 'unsupported')
+      return `! Server ${server} cannot be asked to remove what it has stored of this session: remove it there yourself.`
+    return `! Server ${server} may still have data of this session: ${visibleLine(reason)} The gateway asks it again until it answers.`
+  })
+}
+
+const countFiles = (files: number): string => `${files} stored ${files === 1 ? 'file' : 'files'}`
 
 export const sessionCommands = withOverview(
   buildRouteMap<'list' | 'raise' | 'end', CliContext>({

@@ -35,8 +35,18 @@ export interface EndedSession {
   readonly next: string
   /** What was removed of it, if it was purged. */
   readonly removed?: { readonly files: number; readonly bytes: number; readonly key: boolean }
+  /** What servers with `identity: forward` have removed of it. Missing if no gateway runs: they are asked at its start. */
+  readonly servers?: readonly PurgedServer[]
   /** When its data will be removed, if it was not. */
   readonly keptUntil?: Date
+}
+
+interface PurgedServer {
+  readonly server: string
+  readonly outcome: 'removed' | 'unsupported' | 'failed'
+  readonly files: number
+  readonly bytes: number
+  readonly reason?: string
 }
 
 /** What an operator can do with sessions. Errors: SESSION_MISSING, NAME_AMBIGUOUS. */

@@ -35,6 +35,20 @@ const endedSchema = z.object({
     .object({ files: z.number(), bytes: z.number(), key: z.boolean() })
     .optional()
     .openapi({ description: 'What was removed with `purge`. `key`: it had a key, which is destroyed.' }),
+  servers: z
+    .array(
+      z.object({
+        server: z.string(),
+        outcome: z.enum(['removed', 'unsupported', 'failed']).openapi({
+          description: '`unsupported`: it cannot be asked to. `failed`: it is asked again until it answers.',
+        }),
+        files: z.number(),
+        bytes: z.number(),
+        reason: z.string().optional(),
+      }),
+    )
+    .optional()
+    .openapi({ description: 'What servers with `identity: forward` removed. Missing if no gateway runs.' }),
   kept_until: z.iso.datetime().optional().openapi({ description: 'When its stored data will be removed.' }),
 })
 
@@ -110,9 +124,12 @@ export const sessionRoutes = ({ control, settings }: AdminContext) => {
     .openapi(endRoute, async (c) => {
       const { purge, via, ...name } = c.req.valid('json')
       const by = callerOf(c.env).user
-      const { ended, next, removed, keptUntil } = await control.end(name, { by, via, isPurged: purge })
+      const { ended, next, removed, servers, keptUntil } = await control.end(name, { by, via, isPurged: purge })
       const until = keptUntil && { kept_until: keptUntil.toISOString() }
-      return c.json({ ended: view(ended), next, ...(removed && { removed }), ...until }, 200)
+      return c.json(
+        { ended: view(ended), next, ...(removed && { removed }), ...(servers && { servers: [...servers] }), ...until },
+        200,
+      )
     })
 }
 

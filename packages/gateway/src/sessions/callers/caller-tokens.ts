@@ -62,7 +62,12 @@ export class CallerTokens {
    * It has a token of its own.
    */
   findForConnect(principal: Principal, tool: string): Caller {
-    return new Caller(principal, this.#options, tool)
+    return new Caller(principal, this.#options, { connect: { tool } })
+  }
+
+  /** The same for the one request that removes what a session has stored. */
+  findForPurge(principal: Principal): Caller {
+    return new Caller(principal, this.#options, { purge: true })
   }
 }
 
@@ -70,13 +75,13 @@ export class CallerTokens {
 class Caller {
   readonly #principal: Principal
   readonly #options: CallerTokensOptions
-  readonly #connectTool: string | undefined
+  readonly #purpose: object
   readonly #tokens = new WeakMap<Audience, CachedToken>()
 
-  constructor(principal: Principal, options: CallerTokensOptions, connectTool?: string) {
+  constructor(principal: Principal, options: CallerTokensOptions, purpose: object = {}) {
     this.#principal = principal
     this.#options = options
-    this.#connectTool = connectTool
+    this.#purpose = purpose
   }
 
   /** The token for a request that is written now. */
@@ -101,7 +106,7 @@ class Caller {
       private: isPrivate,
       // The gateway shortens results itself (SEN-21).
       shapes: true,
-      ...(this.#connectTool !== undefined && { connect: { tool: this.#connectTool } }),
+      ...this.#purpose,
       ...{ iat, exp: iat + TOKEN_LIFETIME_S, jti: randomUUID() },
     }
   }

@@ -13,6 +13,8 @@ import { isPrintableName } from '../printable-name.ts'
 
 /** The key for a caller token in the `_meta` of requests, and for the capability of a server that takes such tokens. */
 export const CALLER_META = 'sallyport/caller'
+/** The request with which the gateway has what a session has stored removed. It needs a token that was made for it. */
+export const PURGE_METHOD = 'sallyport/purge_session'
 /** The `typ` of caller tokens: no other token of the same key counts as one, and none of these as another. */
 export const CALLER_TOKEN_TYPE = 'sallyport-caller+jwt'
 /** The `iss` of caller tokens. */
@@ -36,6 +38,8 @@ export interface ForwardedCaller {
   readonly shapes: boolean
   /** The tool with CONNECT that a person approved for one call, although the session is private. */
   readonly approvedTool?: string
+  /** The token is for one request that removes what the session has stored, and for nothing else. */
+  readonly isPurge?: true
   readonly tokenId: string
 }
 
@@ -54,9 +58,11 @@ export function readCallerClaims(claims: JsonObject): ForwardedCaller | JwtRefus
   if (typeof shapes !== 'boolean') return refuseClaim('shapes')
   if (!isPrintableName(jti)) return refuseClaim('jti')
   if (approvedTool === undefined) return refuseClaim('connect')
+  if (claims.purge !== undefined && claims.purge !== true) return refuseClaim('purge')
   return Object.freeze({
     ...{ userId: sub, sessionId: session, agent, profile, permissions, label, isPrivate, shapes, tokenId: jti },
     ...(approvedTool === NO_TOOL ? {} : { approvedTool }),
+    ...(claims.purge === true && { isPurge: true as const }),
   })
 }
 

@@ -1,0 +1,154 @@
+import { isJsonObject, type JsonObject, messageOf, type Principal, toOwnerKey } from '@sallyport/core'
+import { PURGE_METHOD } from '@sallyport/kit/identity'
+import type { CallerTokens, EndedSessions } from '../sessions/sessions.ts'
+import { type CallRoute, GATEWAY_PERMIT, parseFrame, type Upstream } from '../upstream/upstream.ts'
+
+type Owner = Pick<Principal, 'user' | 'session'>
+
+/** What came of asking a server to remove what it has stored of a session. */
+export interface ServerPurge {
+  readonly server: string
+  /** `unsupported`: it does not know such a request. `failed`: it is asked again. */
+  readonly outcome: 'removed' | 'unsupported' | 'failed'
+  readonly files: number
+  readonly bytes: number
+  readonly reason?: string
+}
+
+export interface ServerPurgesOptions {
+  readonly ended: EndedSessions
+  /** The ids of those that know who calls, also of those that are disabled. */
+  readonly servers: () => readonly string[]
+  readonly find: (server: string) => Upstream | undefined
+  readonly callers: Pick<CallerTokens, 'findForPurge'>
+  readonly onWarning: (text: string) => void
+}
+
+const RETRY_INTERVAL_MS = 60_000
+const TIMEOUT_MS = 10_000
+const METHOD_NOT_FOUND = -32601
+
+/** Has servers remove what they have stored of sessions that were purged, or whose retention is over. */
+export class ServerPurges {
+  readonly #options: ServerPurgesOptions
+  #timer: NodeJS.Timeout | undefined
+  /** Before that, nobody knows whether a server is only late. */
+  #started: (() => void) | undefined
+  #working: Promise<unknown> = new Promise<void>((resolve) => {
+    this.#started = resolve
+  })
+  #isClosed = false
+  readonly #warned = new Set<string>()
+
+  constructor(options: ServerPurgesOptions) {
+    this.#options = options
+  }
+
+  /** Servers that could not be reached are asked again, also those of an earlier gateway. */
+  start(): void {
+    this.#timer = setInterval(() => this.retry(), RETRY_INTERVAL_MS).unref()
+    this.#started?.()
+    this.retry()
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    clearInterval(this.#timer)
+    this.#started?.()
+    await this.#working
+  }
+
+  /** Resolves when every server has answered, or could not be reached. */
+  purge(owner: Owner): Promise<readonly ServerPurge[]> {
+    const purging = this.#working.then(() => this.#purge(owner))
+    this.#working = purging.catch(() => undefined)
+    return purging
+  }
+
+  /** Asks about all sessions whose data a server may still have. */
+  retry(): void {
+    for (const { owner } of this.#options.ended.removalsAtServers)
+      this.purge(owner).then(
+        (outcomes) => this.#warn(owner, outcomes),
+        (error: unknown) => this.#options.onWarning(messageOf(error)),
+      )
+  }
+
+  #warn({ user, session }: Owner, outcomes: readonly ServerPurge[]): void {
+    for (const { server, outcome, reason } of outcomes) {
+      const text = `What server ${server} stored of session ${session} of ${user} could not be removed${outcome === 'failed' ? ` yet: ${reason}` : ': it does not know how'}`
+      if (outcome === 'removed' || this.#warned.has(`${server}\n${user}\n${session}`)) continue
+      this.#warned.add(`${server}\n${user}\n${session}`)
+      this.#options.onWarning(text)
+    }
+  }
+
+  async #purge(owner: Owner): Promise<readonly ServerPurge[]> {
+    const { ended, servers } = this.#options
+    if (this.#isClosed) return []
+    const pending = ended.removalsAtServers.find((one) => toOwnerKey(one.owner) === toOwnerKey(owner))
+    if (pending === undefined) return []
+    const open = servers().filter((id) => !pending.done.includes(id))
+    const outcomes = await Promise.all(open.map((id) => this.#ask(id, owner)))
+    const answered = outcomes.filter(({ outcome }) => outcome !== 'failed').map(({ server }) => server)
+    await ended.forgetAtServers(owner, {
+      done: [...pending.done, ...answered],
+      isAll: answered.length === outcomes.length,
+    })
+    return outcomes
+  }
+
+  async #ask(server: string, owner: Owner): Promise<ServerPurge> {
+    const asked = { server, files: 0, bytes: 0 }
+    const upstream = this.#options.find(server)
+    if (upstream === undefined) return { ...asked, outcome: 'failed', reason: 'It is disabled.' }
+    try {
+      const routes = upstream.counterpart === undefined ? [undefined] : [routeTo('normal'), routeTo('isolated')]
+      let sum: ServerPurge = { ...asked, outcome: 'removed' }
+      for (const route of routes) sum = add(sum, readAnswer(await this.#send(upstream, owner, route)))
+      return sum
+    } catch (error) {
+      return { ...asked, outcome: 'failed', reason: messageOf(error) }
+    }
+  }
+
+  async #send(upstream: Upstream, owner: Owner, route: CallRoute | undefined): Promise<JsonObject> {
+    const principal: Principal = { ...owner, agent: 'sallyport', profile: 'default', role: 'agent' }
+    const reply = await upstream.request({
+      ...{ method: PURGE_METHOD, params: {}, name: '', session: toOwnerKey(owner), route },
+      permit: GATEWAY_PERMIT,
+      caller: this.#options.callers.findForPurge(principal),
+      endsSession: true,
+      isBackground: true,
+      limit: { timeout: TIMEOUT_MS, setBy: 'the gateway' },
+    })
+    return parseFrame(reply.frame)
+  }
+}
+
+type Answered = Pick<ServerPurge, 'outcome' | 'files' | 'bytes'>
+
+function readAnswer({ result, error }: JsonObject): Answered {
+  if (isJsonObject(error)) {
+    if (error.code === METHOD_NOT_FOUND) return { outcome: 'unsupported', files: 0, bytes: 0 }
+    throw new Error(typeof error.message === 'string' ? error.message : 'it answered with an error')
+  }
+  const { files, bytes }: JsonObject = isJsonObject(result) ? result : {}
+  if (typeof files !== 'number' || typeof bytes !== 'number') throw new Error('its answer cannot be read')
+  return { outcome: 'removed', files, bytes }
+}
+
+const add = (sum: ServerPurge, { outcome, files, bytes }: Answered): ServerPurge => ({
+  ...sum,
+  outcome: outcome === 'removed' ? sum.outcome : outcome,
+  files: sum.files + files,
+  bytes: sum.bytes + bytes,
+})
+
+/** Both instances of a server may store data of a session. */
+const routeTo = (instance: 'normal' | 'isolated'): CallRoute => ({
+  isPrivate: instance === 'isolated',
+  madeBy: instance,
+  findRefusal: () => undefined,
+  choose: () => undefined,
+})
