@@ -70,7 +70,9 @@ async function textOf(client: LegacyClient, tool: string, args: object = {}): Pr
 }
 
 const endSession = (session: string) =>
-  runCommand({ place, args: ['sessions', 'end', session, '--purge', '--user', 'ada'] })
+  runCommand(['sessions', 'end', session, '--purge', '--user', 'ada', '--home', place.home, '--state', place.state], {
+    env: { SALLYPORT_KEYS: join(folder.path, 'keys') },
+  })
 
 beforeAll(async () => {
   folder = makeFolder()
@@ -105,6 +107,7 @@ afterAll(async () => {
   folder.remove()
 })
 
+/** The gateway tries again soon. */
 const untilReady = (): Promise<unknown> =>
   eventually(
     async () => textOf(await open('probe'), 'remote_whoami'),
@@ -114,9 +117,15 @@ const untilReady = (): Promise<unknown> =>
 /** The session is private, and has a note at each server. */
 async function writeNotes(session: string): Promise<LegacyClient> {
   const client = await open(session)
-  await textOf(client, 'shared_load')
+  await eventually(
+    () => textOf(client, 'shared_load'),
+    (text) => text.includes('salaries'),
+  )
   for (const server of SERVERS)
-    expect(await textOf(client, `${server}_write`, { text: CANARY })).not.toContain('isError')
+    await eventually(
+      () => textOf(client, `${server}_write`, { text: CANARY }),
+      (text) => !text.includes('isError'),
+    )
   return client
 }
 

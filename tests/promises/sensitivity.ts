@@ -49,10 +49,10 @@ export const SENSITIVITY_PROMISES = {
     state: 'built',
   },
   'SEN-23': {
-    text: 'Stored results are encrypted with a key of the session, which is outside of the state folder; the key is destroyed and what the session stored is removed when it is purged, or after its retention; what its programs in sandboxes share is in memory, and removed when it ends',
+    text: 'Stored results, and files that handlers of kit servers write while their session is private, are encrypted with a key of the session, which is outside of the state folder; the key is destroyed and what the session stored is removed, also at kit servers, when it is purged, or after its retention; what its programs in sandboxes share is in memory, and removed when it ends',
     state: 'partial',
     missing:
-      'files that the handlers of a server of the kit write into their workspace, which programs may open by their path; purging what a server of the kit has stored',
+      'files that programs of a kit server write into its workspace by their path; retention of the files of a kit server without a gateway, other than results',
   },
   'SEN-11': {
     text: 'Drivers isolate a program behind one small interface; bubblewrap is one of them, for root and for ordinary users',
