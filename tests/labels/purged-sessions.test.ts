@@ -103,7 +103,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await gateway.stop()
   await endProcess(remote)
-  place.remove()
   folder.remove()
 })
 
@@ -166,7 +165,7 @@ describe(`a private session with files at servers of the kit (${promise('SEN-23'
 
   it('that is ended without a gateway is removed at the servers when one starts', async () => {
     await writeNotes('s4')
-    await gateway.stop()
+    await endProcess(gateway.child)
     const { stdout, stderr } = await endSession('s4')
     expect(stdout + stderr).toMatch(/No gateway runs. At its next start/)
     const left = listWorkspaces('shared').length

@@ -264,7 +264,8 @@ export class Gateway {
 
   /** Starts the servers in the background, so that the entry points can report first that they are open. */
   start(when: StartTime = 'now'): void {
-    for (const part of [this.governance, this.sessionResults, this.#opened.sessionData.workspaces]) part.start()
+    const { workspaces } = this.#opened.sessionData
+    for (const part of [this.governance, this.sessionResults, workspaces, this.purges]) part.start()
     this.#starting = this.fleet.waitForStart(this.isReady ? when : 'now').then(() => this.#startServers())
   }
 
@@ -398,6 +399,7 @@ export class Gateway {
   #onServerEvent(event: SallyportEvent): void {
     if ('server' in event && this.#inProcess.has(event.server)) return
     this.governance.modes.escalation.observe(event)
+    if (event.type === 'UPSTREAM_CONNECTED') this.purges.retry()
     this.record(event)
     if (event.type === 'UPSTREAM_LOST' || event.type === 'UPSTREAM_NEEDS_LOGIN')
       this.#counterparts.compare(event.server)

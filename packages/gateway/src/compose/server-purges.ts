@@ -32,11 +32,7 @@ const METHOD_NOT_FOUND = -32601
 export class ServerPurges {
   readonly #options: ServerPurgesOptions
   #timer: NodeJS.Timeout | undefined
-  /** Before that, nobody knows whether a server is only late. */
-  #started: (() => void) | undefined
-  #working: Promise<unknown> = new Promise<void>((resolve) => {
-    this.#started = resolve
-  })
+  #working: Promise<unknown> = Promise.resolve()
   #isClosed = false
   readonly #warned = new Set<string>()
 
@@ -44,17 +40,14 @@ export class ServerPurges {
     this.#options = options
   }
 
-  /** Servers that could not be reached are asked again, also those of an earlier gateway. */
+  /** Servers that have not answered are asked again, also about sessions of an earlier gateway. */
   start(): void {
-    this.#timer = setInterval(() => this.retry(), RETRY_INTERVAL_MS).unref()
-    this.#started?.()
-    this.retry()
+    this.#timer = setInterval(() => this.retry('failed'), RETRY_INTERVAL_MS).unref()
   }
 
   async close(): Promise<void> {
     this.#isClosed = true
     clearInterval(this.#timer)
-    this.#started?.()
     await this.#working
   }
 
@@ -65,11 +58,15 @@ export class ServerPurges {
     return purging
   }
 
-  /** Asks about all sessions whose data a server may still have. */
-  retry(): void {
+  /** Asks about all sessions whose data a server may still have. A server that has just connected will answer now. */
+  retry(warnsOf?: 'failed'): void {
     for (const { owner } of this.#options.ended.removalsAtServers)
       this.purge(owner).then(
-        (outcomes) => this.#warn(owner, outcomes),
+        (outcomes) =>
+          this.#warn(
+            owner,
+            outcomes.filter(({ outcome }) => outcome === 'unsupported' || outcome === warnsOf),
+          ),
         (error: unknown) => this.#options.onWarning(messageOf(error)),
       )
   }
@@ -77,7 +74,7 @@ export class ServerPurges {
   #warn({ user, session }: Owner, outcomes: readonly ServerPurge[]): void {
     for (const { server, outcome, reason } of outcomes) {
       const text = `What server ${server} stored of session ${session} of ${user} could not be removed${outcome === 'failed' ? ` yet: ${reason}` : ': it does not know how'}`
-      if (outcome === 'removed' || this.#warned.has(`${server}\n${user}\n${session}`)) continue
+      if (this.#warned.has(`${server}\n${user}\n${session}`)) continue
       this.#warned.add(`${server}\n${user}\n${session}`)
       this.#options.onWarning(text)
     }
@@ -101,7 +98,8 @@ export class ServerPurges {
   async #ask(server: string, owner: Owner): Promise<ServerPurge> {
     const asked = { server, files: 0, bytes: 0 }
     const upstream = this.#options.find(server)
-    if (upstream === undefined) return { ...asked, outcome: 'failed', reason: 'It is disabled.' }
+    if (upstream === undefined)
+      return { ...asked, outcome: 'failed', reason: 'It is disabled, or has not been started yet.' }
     try {
       const routes = upstream.counterpart === undefined ? [undefined] : [routeTo('normal'), routeTo('isolated')]
       let sum: ServerPurge = { ...asked, outcome: 'removed' }
