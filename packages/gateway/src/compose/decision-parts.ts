@@ -1,7 +1,14 @@
 import { BUILT_IN_SERVER, isPrivate, type Principal, type SallyportError } from '@sallyport/core'
 import { ADAPTERS } from '../agents/agents.ts'
 import type { Catalog } from '../catalog/catalog.ts'
-import { findPrivateRoute, findSelections, listPossibleRoutes, mayApprove, type Settings } from '../config/config.ts'
+import {
+  findPrivateRoute,
+  findSelections,
+  listPossibleRoutes,
+  mayApprove,
+  type ServerConfig,
+  type Settings,
+} from '../config/config.ts'
 import { RetryableApprovals } from '../governance/governance.ts'
 import {
   Audiences,
@@ -80,13 +87,19 @@ export function createDecisionParts(options: DecisionPartsOptions): DecisionPart
   return { listings, pipeline, purges: createPurges(options, callers) }
 }
 
+const isSandboxed = (server: ServerConfig): boolean => server.kind === 'stdio' && server.sandbox !== undefined
+
 function createPurges(
   { ended, fleet, settings, onWarning }: DecisionPartsOptions,
   callers: CallerTokens,
 ): ServerPurges {
   return new ServerPurges({
     ...{ ended, callers, onWarning },
-    servers: () => settings().servers.flatMap(({ id, identity }) => (identity === 'forward' ? [id] : [])),
+    // What a process in a sandbox stores of a session, the gateway removes itself.
+    servers: () =>
+      settings()
+        .servers.filter((server) => server.identity === 'forward' && !isSandboxed(server))
+        .map(({ id }) => id),
     find: (server) => fleet.get(server),
   })
 }

@@ -48,7 +48,6 @@ import { CatalogWarnings } from './catalog-warnings.ts'
 import { CounterpartLists } from './counterpart-lists.ts'
 import { createDecisionParts, type DecisionParts } from './decision-parts.ts'
 import { GatewayGovernance } from './gateway-governance.ts'
-import type { ServerPurges } from './server-purges.ts'
 import type { SessionData } from './session-data.ts'
 import { differOnlyInProfiles, findFixedChanges, listChangedProfiles } from './settings-changes.ts'
 
@@ -61,7 +60,7 @@ export class Gateway {
   readonly catalog: Catalog
   readonly listings: Listings
   readonly pipeline: Pipeline
-  readonly purges: ServerPurges
+  readonly purges: DecisionParts['purges']
   readonly governance: GatewayGovernance
   readonly gauge: CallGauge
   readonly fleet: Fleet
@@ -264,8 +263,7 @@ export class Gateway {
 
   /** Starts the servers in the background, so that the entry points can report first that they are open. */
   start(when: StartTime = 'now'): void {
-    const { workspaces } = this.#opened.sessionData
-    for (const part of [this.governance, this.sessionResults, workspaces, this.purges]) part.start()
+    for (const part of [this.governance, this.sessionResults, this.#opened.sessionData.workspaces]) part.start()
     this.#starting = this.fleet.waitForStart(this.isReady ? when : 'now').then(() => this.#startServers())
   }
 
@@ -368,9 +366,8 @@ export class Gateway {
     await this.governance.discovery.flush()
     for (const part of [this.fleet, this.purges, this.governance]) await part.close()
     await Promise.all([this.sessionResults.close(), this.#opened.sessionData.workspaces.close()])
-    for (const part of [this.failures, this.audit]) part.close()
+    for (const part of [this.failures, this.audit, this.gatekeeper, this.tokens]) part.close()
     this.record({ type: 'GATEWAY_STOPPED', reason })
-    for (const part of [this.gatekeeper, this.tokens]) part.close()
     await this.#opened.watchdog.close()
     await this.telemetry.close()
     await this.store.close()

@@ -40,14 +40,9 @@ export class ServerPurges {
     this.#options = options
   }
 
-  /** Servers that have not answered are asked again, also about sessions of an earlier gateway. */
-  start(): void {
-    this.#timer = setInterval(() => this.retry('failed'), RETRY_INTERVAL_MS).unref()
-  }
-
   async close(): Promise<void> {
     this.#isClosed = true
-    clearInterval(this.#timer)
+    clearTimeout(this.#timer)
     await this.#working
   }
 
@@ -88,11 +83,17 @@ export class ServerPurges {
     const open = servers().filter((id) => !pending.done.includes(id))
     const outcomes = await Promise.all(open.map((id) => this.#ask(id, owner)))
     const answered = outcomes.filter(({ outcome }) => outcome !== 'failed').map(({ server }) => server)
+    if (answered.length < outcomes.length) this.#retryLater()
     await ended.forgetAtServers(owner, {
       done: [...pending.done, ...answered],
       isAll: answered.length === outcomes.length,
     })
     return outcomes
+  }
+
+  #retryLater(): void {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.retry('failed'), RETRY_INTERVAL_MS).unref()
   }
 
   async #ask(server: string, owner: Owner): Promise<ServerPurge> {
