@@ -87,7 +87,7 @@ export const ROOMS = {
   ...kitRoom(
     'protocol',
     [NODE, CORE, 'json-rpc.ts', 'era.ts', 'tool-error.ts', 'tool-result.ts'],
-    ['call', 'offers', 'identity', 'private-data', 'results'],
+    ['call', 'offers', 'identity', 'private-data', 'results', 'workspace'],
   ),
   ...kitRoom('results', [NODE, CORE, 'tool-error.ts', 'tool-result.ts'], ['identity', 'keys', 'workspace']),
   ...kitRoom(
@@ -99,7 +99,7 @@ export const ROOMS = {
   ...kitRoom('identity', [NODE, CORE, 'jose'], ['keys']),
   ...kitRoom('config', [NODE, CORE, 'yaml'], ['identity']),
   ...kitRoom('private-data', [NODE, CORE, 'add-file.ts'], ['identity']),
-  ...kitRoom('workspace', [NODE, CORE, 'retry-fatal-errors.ts'], ['identity', 'keys']),
+  ...kitRoom('workspace', [NODE, CORE, 'add-file.ts', 'retry-fatal-errors.ts'], ['identity', 'keys', 'private-data']),
   ...kitRoom(
     'connectors',
     [NODE, CORE, 'retry-fatal-errors.ts', 'connectors/sql/sql.ts', 'connectors/open-api/open-api.ts'],

@@ -1,6 +1,5 @@
 import { isJsonObject, type JsonObject, messageOf, type Principal, toOwnerKey } from '@sallyport/core'
-import { PURGE_METHOD } from '@sallyport/kit/identity'
-import type { CallerTokens, EndedSessions } from '../sessions/sessions.ts'
+import { type CallerTokens, type EndedSessions, PURGE_METHOD } from '../sessions/sessions.ts'
 import { type CallRoute, GATEWAY_PERMIT, parseFrame, type Upstream } from '../upstream/upstream.ts'
 
 type Owner = Pick<Principal, 'user' | 'session'>

@@ -1,4 +1,4 @@
-export { isPrintableName } from '@sallyport/kit/identity'
+export { isPrintableName, PURGE_METHOD } from '@sallyport/kit/identity'
 export { type Authentication, type Authenticator, isRefusal, type Refusal } from './authenticator.ts'
 export { callerKeyPath, countCallerKeys } from './callers/caller-key-file.ts'
 export { CallerKeys, type PublishedKeys } from './callers/caller-keys.ts'

@@ -50,7 +50,7 @@ async function run(...tools: readonly string[]): Promise<unknown> {
   const client = await connectInMemory(openServer(), { userId: 'ada', sessionId: 's1' })
   let text: unknown
   for (const name of tools) {
-    const { content } = (await client.callTool(name, {})) as { content: { text?: string }[] }
+    const { content } = (await client.callTool(name, {})) as { content: readonly { text?: string }[] }
     text = content[0]?.text
   }
   return text

@@ -7,7 +7,7 @@ import { ownerFolder, type RequestScope } from '../identity/identity.ts'
 type StoredSession = Pick<RequestScope, 'dataFolder' | 'sessionKeys' | 'userId' | 'sessionId'>
 
 /** What was removed of a session. */
-export interface PurgedData {
+interface PurgedData {
   readonly files: number
   /** On the disk. */
   readonly bytes: number
