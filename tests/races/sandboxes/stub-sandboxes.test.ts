@@ -1,7 +1,9 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { roundsOf } from '../../harness/rounds.ts'
 import { promise } from '../../promises.ts'
 import { canSandbox } from '../../sandbox/sandbox-world.ts'
+import { Random, readSeed } from '../random.ts'
 import { SandboxRace } from './sandbox-race.ts'
 import { StubDriver } from './stub-driver.ts'
 
@@ -15,6 +17,16 @@ vi.mock(import('../../../packages/gateway/src/sandbox/drivers/bubblewrap.ts'), (
     return driver.current
   },
 }))
+
+/** Some names take their time, so that labels rise while connections are being made. */
+vi.mock(import('../../../packages/gateway/src/sandbox/egress/name-lookup.ts'), async (original) => ({
+  ...(await original()),
+  resolveBySystem: async () => {
+    if (lookups.happens(0.2)) await delay(lookups.between(1, 40))
+    return ['127.0.0.1']
+  },
+}))
+const lookups = new Random(readSeed())
 
 /** At the moment in which a client has private data, every program of its session sends what it can. */
 function leakEverything(session: string): void {
