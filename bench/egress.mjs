@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { parseHostRule } from '../packages/core/dist/index.js'
 import { openEgressProxy } from '../packages/gateway/dist/sandbox/egress/egress.js'
 
-const TUNNELS = [1, 10, 100]
+const TUNNELS = [0, 1, 10, 100]
 const ROUNDS = 30
 const REQUESTS = 300
 const MEGABYTES = 400
