@@ -72,6 +72,7 @@ export class SandboxRace {
   async run(rounds: number, maxLanes: number): Promise<Readonly<Record<string, number>>> {
     const seed = readSeed()
     const begun = performance.now()
+    const cpu = process.cpuUsage()
     const total: Record<string, number> = {}
     let next = 0
     while (next < rounds) {
@@ -92,7 +93,9 @@ export class SandboxRace {
       for (const [what, count] of Object.entries(countEscapes(history))) total[what] = (total[what] ?? 0) + count
     }
     const seconds = Math.round((performance.now() - begun) / 100) / 10
-    console.log(`seed ${seed}: ${rounds} rounds in ${seconds} s: ${JSON.stringify(total)}`)
+    const { user, system } = process.cpuUsage(cpu)
+    const ofCpu = `${(user / 1e6).toFixed(0)} + ${(system / 1e6).toFixed(0)} of CPU`
+    console.log(`seed ${seed}: ${rounds} rounds in ${seconds} s (${ofCpu}): ${JSON.stringify(total)}`)
     return total
   }
 

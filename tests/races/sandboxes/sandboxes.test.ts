@@ -4,7 +4,7 @@ import { promise } from '../../promises.ts'
 import { canSandbox } from '../../sandbox/sandbox-world.ts'
 import { SandboxRace } from './sandbox-race.ts'
 
-const ROUNDS = roundsOf({ few: 3, many: 10, all: 300 })
+const ROUNDS = roundsOf({ few: 3, many: 8, all: 300 })
 const LANES = 3
 
 describe.skipIf(!canSandbox())('sandboxes of bubblewrap', () => {

@@ -7,7 +7,7 @@ import { Random, readSeed } from '../random.ts'
 import { SandboxRace } from './sandbox-race.ts'
 import { StubDriver } from './stub-driver.ts'
 
-const ROUNDS = roundsOf({ few: 40, many: 300, all: 10_000 })
+const ROUNDS = roundsOf({ few: 30, many: 150, all: 10_000 })
 const LANES = 8
 
 const { driver } = vi.hoisted((): { driver: { current?: StubDriver } } => ({ driver: {} }))
