@@ -152,6 +152,57 @@ describe.skipIf(!AVAILABLE).each(USERS)(`from a sandbox of %s (${promise('SEN-13
     expect(await run(sandboxed([], foreign), options)).toMatchObject({ code: 128 + 31, stdout: '' })
   })
 
+  /** Those of the commands that succeed inside, all tried in one sandbox. */
+  const succeeding = async (commands: readonly string[]): Promise<readonly string[]> => {
+    const script = commands.map((command) => `(${command}) >/dev/null 2>&1 && echo '${command}'`).join('\n')
+    const { stdout } = await run(sandboxed(['--mode', 'FULL'], ['bash', '-c', `${script}\necho done`]), options)
+    const lines = stdout.trim().split('\n')
+    expect(lines.pop()).toBe('done')
+    return lines
+  }
+
+  it('nothing is told about the memory, the timers and the keys of the machine', async () => {
+    const files = ['slabinfo', 'timer_list', 'keys', 'kpagecount', 'kallsyms', 'vmallocinfo'].map(
+      (name) => `/proc/${name}`,
+    )
+    if (user === 'root') expect(await outside(['read', '/proc/slabinfo'])).toBe('yes')
+    expect(await succeeding(files.map((path) => `head -c 1 ${path} | grep -q .`))).toEqual([])
+  })
+
+  it('no privilege is left, and none is regained', async () => {
+    const { stdout } = await run(sandboxed([], ['setpriv', '--dump']), options)
+    expect(stdout).toMatch(/^no_new_privs: 1$/m)
+    for (const set of ['Inheritable capabilities', 'Ambient capabilities', 'Capability bounding set'])
+      expect(stdout).toMatch(new RegExp(`^${set}: \\[none\\]$`, 'm'))
+    if (user === 'root') expect(await outside(['run', 'setpriv', '--reuid=0', 'true'])).toBe('yes')
+    const commands = [
+      ...['su --command true', 'setpriv --reuid=0 true', 'chroot / true', 'mknod /tmp/device c 1 1', 'swapon /tmp'],
+      ...[
+        'losetup --find',
+        'dmesg',
+        'umount /proc/sys',
+        'mount --bind /tmp /usr',
+        'echo 1 >/proc/self/oom_score_adj && echo -1000 >/proc/self/oom_score_adj',
+      ],
+    ]
+    expect(await succeeding([...commands, 'true'])).toEqual(['true'])
+  })
+
+  it('no namespace is entered, not even that of the first process inside', async () => {
+    const kinds = ['net', 'mount', 'user', 'pid', 'cgroup']
+    const commands = kinds.flatMap((kind) => [1, process.pid].map((pid) => `nsenter --target ${pid} --${kind} true`))
+    if (user === 'root')
+      expect(await outside(['run', 'nsenter', '--target', `${process.pid}`, '--net', 'true'])).toBe('yes')
+    expect(await succeeding(commands)).toEqual([])
+  })
+
+  it('folders in memory are full at their limit', async () => {
+    const fill = (path: string, bytes: number): string => `fallocate --length ${bytes} ${path}`
+    const fitting = fill('/tmp/file', 2 ** 20)
+    const commands = [fitting, fill('/tmp/file', 2 ** 30 + 4096), fill('/dev/shm/file', 2 ** 28 + 4096)]
+    expect(await succeeding([...commands, fill('/workspace/file', 2 ** 30 + 4096)])).toEqual([fitting])
+  })
+
   it('there is no terminal to type into', async () => {
     const through = ['script', '-qec']
     const quote = (words: readonly string[]): string => words.map((word) => `'${word}'`).join(' ')

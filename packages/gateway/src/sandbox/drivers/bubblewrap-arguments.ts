@@ -61,6 +61,11 @@ const SYSTEM_SETTINGS = [
 const SHARED_PROC = ['sys', 'sysrq-trigger', 'irq', 'bus', 'fs', 'acpi', 'scsi', 'mtrr', 'pressure'].map(
   (name) => `/proc/${name}`,
 )
+/** What the kernel tells root about the memory, the timers and the keys of the whole machine. */
+const MASKED_PROC = [
+  ...['keys', 'key-users', 'timer_list', 'slabinfo', 'vmallocinfo', 'pagetypeinfo', 'kallsyms', 'kcore'],
+  ...['kpagecount', 'kpageflags', 'kpagecgroup', 'sched_debug', 'latency_stats'],
+].map((name) => `/proc/${name}`)
 const DEVICES = ['null', 'zero', 'full', 'random', 'urandom', 'tty', 'pts'].map((name) => `/dev/${name}`)
 
 const SHARED_MEMORY_BYTES = 256 * 1024 * 1024
@@ -78,6 +83,7 @@ export function buildArguments(options: BubblewrapOptions): BubblewrapArguments 
   const folders = system.filter((path) => !isLink(path))
   const mounts = [...spec.mounts, ...files].toSorted((a, b) => depthOf(a.guest) - depthOf(b.guest))
   const shared = SHARED_PROC.filter((path) => existsSync(path))
+  const masked = MASKED_PROC.filter((path) => existsSync(path))
   const args = [
     ...['--unshare-user', '--disable-userns', '--unshare-net', '--unshare-pid', '--unshare-ipc', '--unshare-uts'],
     ...['--unshare-cgroup-try', '--hostname', 'sandbox', '--uid', `${user.uid}`, '--gid', `${user.gid}`],
@@ -85,6 +91,7 @@ export function buildArguments(options: BubblewrapOptions): BubblewrapArguments 
     ...folders.flatMap((path) => ['--ro-bind', path, path]),
     ...system.filter(isLink).flatMap((path) => ['--symlink', readlinkSync(path), path]),
     ...['--proc', '/proc', ...shared.flatMap((path) => ['--ro-bind', path, path])],
+    ...masked.flatMap((path) => ['--ro-bind', '/dev/null', path]),
     ...['--dev', '/dev', ...temporary('/dev/shm', SHARED_MEMORY_BYTES), '--remount-ro', '/dev'],
     ...['--perms', '1777', ...temporary('/tmp', spec.limits.temporaryFiles)],
     ...['--perms', '0700', '--dir', HOME],
@@ -93,7 +100,7 @@ export function buildArguments(options: BubblewrapOptions): BubblewrapArguments 
     ...spec.hidden.flatMap((path) => ['--tmpfs', path, '--remount-ro', path]),
     ...['--dir', spec.cwd, '--chdir', spec.cwd, '--remount-ro', '/'],
   ]
-  return { args, mounts: [...ownMounts({ spec, folders, shared }), ...mounts.map(expectMount)] }
+  return { args, mounts: [...ownMounts({ spec, folders, shared: [...shared, ...masked] }), ...mounts.map(expectMount)] }
 }
 
 const depthOf = (path: string): number => path.split('/').length
@@ -105,6 +112,7 @@ const hasWorkspace = ({ mounts }: SandboxSpec): boolean => mounts.some(({ guest 
 interface OwnMounts {
   readonly spec: SandboxSpec
   readonly folders: readonly string[]
+  /** Parts of /proc. */
   readonly shared: readonly string[]
 }
 
