@@ -21,23 +21,54 @@ interface RaceParts {
   readonly outside: Outside
   readonly current: { history: EscapeHistory }
   readonly onRaised: SandboxWorld['onRaised']
+  readonly seed: number
+}
+
+interface Rounds {
+  readonly first: number
+  readonly until: number
+  readonly maxLanes: number
+}
+
+export interface RaceOptions {
+  readonly rounds: number
+  /** Each session leaves processes, which live until they are idle or the gateway closes. */
+  readonly roundsPerGateway: number
+  readonly maxLanes: number
+  readonly onRaised?: SandboxWorld['onRaised']
+}
+
+/** Plays rounds, with a new gateway now and then, and expects that nothing escapes. Returns how often what happened. */
+export async function raceSandboxes(options: RaceOptions): Promise<Readonly<Record<string, number>>> {
+  const { rounds, roundsPerGateway, maxLanes, onRaised } = options
+  const seed = readSeed()
+  const begun = performance.now()
+  const total: Record<string, number> = {}
+  for (let first = 0; first < rounds; first += roundsPerGateway) {
+    const race = await SandboxRace.open({ seed, onRaised })
+    try {
+      const counts = await race.run({ first, until: Math.min(rounds, first + roundsPerGateway), maxLanes })
+      for (const [what, count] of Object.entries(counts)) total[what] = (total[what] ?? 0) + count
+    } finally {
+      await race.close()
+    }
+  }
+  const seconds = Math.round((performance.now() - begun) / 100) / 10
+  const { user, system } = process.cpuUsage()
+  const ofCpu = `${(user / 1e6).toFixed(0)} + ${(system / 1e6).toFixed(0)} of CPU`
+  console.log(`seed ${seed}: ${rounds} rounds in ${seconds} s (${ofCpu}): ${JSON.stringify(total)}`)
+  return total
 }
 
 /** A gateway whose servers are all in sandboxes, and the listener outside. */
-export class SandboxRace {
-  readonly #gateway: RaceGateway
-  readonly #outside: Outside
-  readonly #onRaised: SandboxWorld['onRaised']
-  readonly #current: { history: EscapeHistory }
+class SandboxRace {
+  readonly #parts: RaceParts
 
   constructor(parts: RaceParts) {
-    this.#gateway = parts.gateway
-    this.#outside = parts.outside
-    this.#current = parts.current
-    this.#onRaised = parts.onRaised
+    this.#parts = parts
   }
 
-  static async open(onRaised?: SandboxWorld['onRaised']): Promise<SandboxRace> {
+  static async open({ seed, onRaised }: Pick<RaceParts, 'seed' | 'onRaised'>): Promise<SandboxRace> {
     const current = { history: new EscapeHistory() }
     const outside = await Outside.open(() => current.history)
     const server = (name: string) => ({
@@ -65,21 +96,18 @@ export class SandboxRace {
         },
       },
     })
-    return new SandboxRace({ gateway, outside, current, onRaised })
+    return new SandboxRace({ gateway, outside, current, onRaised, seed })
   }
 
-  /** Plays rounds, and expects that nothing escapes. */
-  async run(rounds: number, maxLanes: number): Promise<Readonly<Record<string, number>>> {
-    const seed = readSeed()
-    const begun = performance.now()
-    const cpu = process.cpuUsage()
+  async run({ first, until: end, maxLanes }: Rounds): Promise<Readonly<Record<string, number>>> {
     const total: Record<string, number> = {}
-    let next = 0
-    while (next < rounds) {
+    let next = first
+    while (next < end) {
       const history = new EscapeHistory()
-      this.#current.history = history
-      const until = Math.min(rounds, next + ROUNDS_OF_HISTORY)
-      const world = { ...this.#gateway, history, outside: this.#outside, onRaised: this.#onRaised }
+      this.#parts.current.history = history
+      const { gateway, outside, onRaised, seed } = this.#parts
+      const until = Math.min(end, next + ROUNDS_OF_HISTORY)
+      const world = { ...gateway, history, outside, onRaised }
       const lane = async (): Promise<void> => {
         while (next < until) {
           const round = next++
@@ -88,19 +116,15 @@ export class SandboxRace {
       }
       const lanes = Math.min(maxLanes, new Random(seed + next).pick(LANES))
       await Promise.all(Array.from({ length: lanes }, lane))
-      await this.#outside.settle()
+      await outside.settle()
       expect(findEscapes(history), `repeat it with SALLYPORT_SEED=${seed}`).toEqual([])
       for (const [what, count] of Object.entries(countEscapes(history))) total[what] = (total[what] ?? 0) + count
     }
-    const seconds = Math.round((performance.now() - begun) / 100) / 10
-    const { user, system } = process.cpuUsage(cpu)
-    const ofCpu = `${(user / 1e6).toFixed(0)} + ${(system / 1e6).toFixed(0)} of CPU`
-    console.log(`seed ${seed}: ${rounds} rounds in ${seconds} s (${ofCpu}): ${JSON.stringify(total)}`)
     return total
   }
 
   async close(): Promise<void> {
-    await this.#gateway.close()
-    await this.#outside.close()
+    await this.#parts.gateway.close()
+    await this.#parts.outside.close()
   }
 }

@@ -1,18 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, describe, expect, it, vi } from 'vitest'
 import { roundsOf } from '../../harness/rounds.ts'
 import { promise } from '../../promises.ts'
 import { canSandbox } from '../../sandbox/sandbox-world.ts'
 import { Random, readSeed } from '../random.ts'
-import { SandboxRace } from './sandbox-race.ts'
+import { raceSandboxes } from './sandbox-race.ts'
 import { StubDriver } from './stub-driver.ts'
 
 const ROUNDS = roundsOf({ few: 30, many: 150, all: 10_000 })
-const LANES = 8
 
 const { driver } = vi.hoisted((): { driver: { current?: StubDriver } } => ({ driver: {} }))
 vi.mock(import('../../../packages/gateway/src/sandbox/drivers/bubblewrap.ts'), () => ({
   createBubblewrapDriver: () => {
+    driver.current?.close()
     driver.current = new StubDriver()
     return driver.current
   },
@@ -38,17 +38,10 @@ function leakEverything(session: string): void {
 
 // socat carries their stdin and stdout.
 describe.skipIf(!canSandbox())('sandboxes without isolation, whose programs know the moment', () => {
-  let race: SandboxRace
-  beforeAll(async () => {
-    race = await SandboxRace.open(leakEverything)
-  })
-  afterAll(async () => {
-    await race.close()
-    driver.current?.close()
-  })
+  afterAll(() => driver.current?.close())
 
   it(`${promise('SEN-9')} ${promise('SEN-7')} no interleaving lets a call or a program reach more than its session may`, async () => {
-    const counts = await race.run(ROUNDS, LANES)
+    const counts = await raceSandboxes({ rounds: ROUNDS, roundsPerGateway: 250, maxLanes: 8, onRaised: leakEverything })
     // The schedules do what they are for.
     expect(counts.reached).toBeGreaterThan(ROUNDS)
     expect(counts.refused).toBeGreaterThan(ROUNDS / 2)
