@@ -20,6 +20,11 @@ export const WEB_PROMISES = {
     text: 'The mode with the panic switch, what needs a person, calls, refusals, and what changed today',
     state: 'built',
   },
+  'WEB-2': {
+    text: 'The form of a profile selects tools by server and tool: search, mixed groups, counts, Clear All, an explicit none, stale entries, costs and a budget, keys alone, thousands of rows; nothing of one profile is saved into another, and nobody overwrites a change that was not seen',
+    state: 'partial',
+    missing: 'when a tool was last used',
+  },
   'WEB-11': {
     text: 'A palette, keys with a list of them, addresses that are the state, light and dark, phones, WCAG AA, no mouse needed',
     state: 'built',

@@ -1,9 +1,9 @@
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { launchBrowser } from '../harness/browser.ts'
-import { type RunningGateway, runGateway } from '../harness/run-gateway.ts'
+import { makePlace, type RunningGateway, runGateway } from '../harness/run-gateway.ts'
 
 const require = createRequire(import.meta.url)
 
@@ -35,8 +35,12 @@ export interface WebPage {
   close(): Promise<void>
 }
 
-export async function openWebBench(config: object): Promise<WebBench> {
-  const [gateway, browser] = await Promise.all([runGateway({ config }), launchBrowser()])
+/** `files`: more of the home, by name. */
+export async function openWebBench(config: object, files: Readonly<Record<string, object>> = {}): Promise<WebBench> {
+  const place = makePlace(config)
+  for (const [name, content] of Object.entries(files))
+    writeFileSync(join(place.home, name), JSON.stringify(content, null, 2))
+  const [gateway, browser] = await Promise.all([runGateway({ place }), launchBrowser()])
   return {
     gateway,
     browser,

@@ -1,4 +1,4 @@
-import { Activity, FileCheck2, House, Inbox, type LucideIcon, Server, ShieldEllipsis } from 'lucide-react'
+import { Activity, Blocks, FileCheck2, House, Inbox, type LucideIcon, Server, ShieldEllipsis } from 'lucide-react'
 import type { ComponentType } from 'react'
 
 export interface Screen {
@@ -41,6 +41,11 @@ export const SCREENS: readonly Screen[] = [
     path: '/sessions/:name?',
     load: async () => ({ Component: (await import('./sessions/sessions.tsx')).Sessions }),
     nav: { title: 'Sessions', icon: ShieldEllipsis, group: 'Work', key: 's' },
+  },
+  {
+    path: '/agents/:profile?',
+    load: async () => ({ Component: (await import('./agents/agents.tsx')).Agents }),
+    nav: { title: 'Agents and tools', icon: Blocks, group: 'Rules', key: 't' },
   },
   {
     path: '/governance/:name?',

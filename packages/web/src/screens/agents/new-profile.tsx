@@ -1,0 +1,75 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { type FormEvent, useState } from 'react'
+import { useNavigate, useSearchParams } from 'react-router'
+import { Failed } from '../../parts/states.tsx'
+import { type Agent, type Profiles, saveProfile } from './agents-queries.ts'
+
+/** Creates a profile that selects all tools; the tools are chosen in its form. */
+export function NewProfile({ agents, profiles }: { readonly agents: readonly Agent[]; readonly profiles: Profiles }) {
+  const [search, setSearch] = useSearchParams()
+  const usable = agents.filter(({ supportsMcp }) => supportsMcp)
+  const agent = search.get('agent') ?? usable[0]?.id ?? ''
+  const [variant, setVariant] = useState('')
+  const client = useQueryClient()
+  const navigate = useNavigate()
+  const isTaken = profiles.profiles.some(({ name }) => name === `${agent}.${variant.trim().toLowerCase()}`)
+  const creating = useMutation({
+    mutationFn: async () => {
+      const conflict = await saveProfile({ agent, variant: variant.trim() }, {}, profiles.etag)
+      if (conflict) throw new Error('profiles.json was changed meanwhile, and is shown again. Try once more.')
+    },
+    onSettled: () => client.invalidateQueries({ queryKey: ['profiles'] }),
+    onSuccess: () => navigate(`/agents/${encodeURIComponent(`${agent}.${variant.trim().toLowerCase()}`)}`),
+  })
+  const create = (event: FormEvent): void => {
+    event.preventDefault()
+    creating.mutate()
+  }
+  return (
+    <form className="panel pad new-profile" onSubmit={create}>
+      <div className="field">
+        <label htmlFor="new-agent">Agent</label>
+        <select
+          id="new-agent"
+          className="input"
+          value={agent}
+          onChange={({ target }) => setSearch({ agent: target.value }, { replace: true })}
+        >
+          {usable.map(({ id, title }) => (
+            <option key={id} value={id}>
+              {title}
+            </option>
+          ))}
+        </select>
+      </div>
+      <div className="field">
+        <label htmlFor="new-variant">Name</label>
+        <input
+          id="new-variant"
+          className="input"
+          required
+          maxLength={300}
+          placeholder="reviewer"
+          value={variant}
+          aria-describedby="new-help"
+          onChange={({ target }) => setVariant(target.value)}
+        />
+        <p className="help" id="new-help">
+          {isTaken
+            ? `${agent}.${variant.trim()} exists already: choose another name, or open it on the left.`
+            : 'What this variant of the agent is for. It begins with all tools; choose them in the next step.'}
+        </p>
+      </div>
+      {creating.error && <Failed error={creating.error} />}
+      <div className="actions">
+        <button
+          className="btn btn-primary"
+          type="submit"
+          disabled={creating.isPending || isTaken || variant.trim() === ''}
+        >
+          {creating.isPending ? 'Creating…' : 'Create and choose tools'}
+        </button>
+      </div>
+    </form>
+  )
+}
