@@ -32,7 +32,7 @@ export const WEB_PROMISES = {
   'WEB-12': {
     text: 'A login link that works once, a strict cookie, exact Origin and a header on writes, a content security policy without inline code, no external request',
     state: 'partial',
-    missing: 'an approval that sends the hash of what was shown',
+    missing: 'a page that sends the hash of what an approval showed; the API requires it',
   },
   'WEB-14': {
     text: 'The first load is at most 180 kB compressed, and types come from the API’s own code',

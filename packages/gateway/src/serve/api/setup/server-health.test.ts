@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { openAdminTestGateway } from '../admin/admin.test-kit.ts'
-import type { ServerHealth } from './api.ts'
+import { openAdminTestGateway } from '../../admin/admin.test-kit.ts'
+import type { ServerHealth } from '../api.ts'
 
 it('the health of a server is read from the records, without gaps', async () => {
   const admin = await openAdminTestGateway()

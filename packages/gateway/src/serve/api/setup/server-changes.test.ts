@@ -1,9 +1,9 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { promise } from '../../../../../tests/promises.ts'
-import { openAdminTestGateway } from '../admin/admin.test-kit.ts'
-import type { ConfigPreviewView, ServerChangeInput } from './api.ts'
+import { promise } from '../../../../../../tests/promises.ts'
+import { openAdminTestGateway } from '../../admin/admin.test-kit.ts'
+import type { ConfigPreviewView, ServerChangeInput } from '../api.ts'
 
 const CONFIG = `# ours
 mcp_servers:

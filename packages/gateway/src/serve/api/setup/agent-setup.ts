@@ -11,13 +11,13 @@ import {
   type NativeFileResult,
   readAgentConfigs,
   tokenVariableName,
-} from '../../agents/agents.ts'
-import { findEffectiveProfile } from '../../config/config.ts'
-import type { AdminContext } from '../admin/admin-context.ts'
-import { mintToken } from '../admin/mint-token.ts'
-import { strictInput } from './invalid-input.ts'
-import { looseObject } from './loose-object.ts'
-import { createRoutes, jsonResponse, PROBLEM_RESPONSES } from './routes.ts'
+} from '../../../agents/agents.ts'
+import { findEffectiveProfile } from '../../../config/config.ts'
+import type { AdminContext } from '../../admin/admin-context.ts'
+import { mintToken } from '../../admin/mint-token.ts'
+import { strictInput } from '../invalid-input.ts'
+import { looseObject } from '../loose-object.ts'
+import { createRoutes, jsonResponse, PROBLEM_RESPONSES } from '../routes.ts'
 
 const nativeServerSchema = z.object({
   name: z.string(),

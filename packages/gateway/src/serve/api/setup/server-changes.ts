@@ -9,12 +9,12 @@ import {
   parsePastedServers,
   readAgentConfigs,
   toNewServer,
-} from '../../agents/agents.ts'
-import type { ConfigPreview, ServerChange } from '../../config/config.ts'
-import type { AdminContext } from '../admin/admin-context.ts'
-import { strictInput } from './invalid-input.ts'
-import { looseObject } from './loose-object.ts'
-import { callerOf, createRoutes, jsonResponse, PROBLEM_RESPONSES, viaField } from './routes.ts'
+} from '../../../agents/agents.ts'
+import type { ConfigPreview, ServerChange } from '../../../config/config.ts'
+import type { AdminContext } from '../../admin/admin-context.ts'
+import { strictInput } from '../invalid-input.ts'
+import { looseObject } from '../loose-object.ts'
+import { callerOf, createRoutes, jsonResponse, PROBLEM_RESPONSES, viaField } from '../routes.ts'
 
 const idField = z
   .string()

@@ -1,8 +1,8 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { openAdminTestGateway } from '../admin/admin.test-kit.ts'
-import type { AgentConnection, AgentFiles } from './api.ts'
+import { openAdminTestGateway } from '../../admin/admin.test-kit.ts'
+import type { AgentConnection, AgentFiles } from '../api.ts'
 
 describe('the files of an agent', () => {
   it('are shown with their servers, without secrets, and with what the gateway has already', async () => {

@@ -1,9 +1,9 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import type { LoggedEvent } from '@sallyport/core'
-import type { AdminContext } from '../admin/admin-context.ts'
-import { strictInput } from './invalid-input.ts'
-import { createRoutes, jsonResponse, PROBLEM_RESPONSES } from './routes.ts'
-import { findServer } from './servers.ts'
+import type { AdminContext } from '../../admin/admin-context.ts'
+import { strictInput } from '../invalid-input.ts'
+import { createRoutes, jsonResponse, PROBLEM_RESPONSES } from '../routes.ts'
+import { findServer } from '../servers.ts'
 
 const HEALTH_STATES = ['up', 'unhealthy', 'down', 'needs-login', 'off', 'unknown'] as const
 
