@@ -55,9 +55,9 @@ export const SENSITIVITY_PROMISES = {
       'files that programs of a kit server write into its workspace by their path; retention of the files of a kit server without a gateway, other than results',
   },
   'SEN-11': {
-    text: 'Drivers isolate a program behind one small interface; bubblewrap is one of them, for root and for ordinary users',
+    text: 'Drivers isolate a program behind one small interface; bubblewrap is one of them, for root and for ordinary users; docker and podman run programs and images in containers',
     state: 'partial',
-    missing: 'docker and podman',
+    missing: 'gVisor, macOS',
   },
   'SEN-12': {
     text: 'A sandbox is checked from outside before anything runs in it, and nothing runs where sandboxes do not work: the message quotes what was tried, and says what helps',
@@ -69,9 +69,8 @@ export const SENSITIVITY_PROMISES = {
     missing: 'limits for all processes together where control groups cannot be used',
   },
   'SEN-14': {
-    text: 'Stopping a sandbox resolves when nothing inside is alive; nothing survives the death of its parent, and the next start removes what a crash of the machine left',
-    state: 'partial',
-    missing: 'containers',
+    text: 'Stopping a sandbox resolves when nothing inside is alive; nothing survives the death of its parent, containers included, and the next start removes what a crash of the machine left',
+    state: 'built',
   },
   'SEN-17': {
     text: 'sandbox export writes the same policy for deployments: Squid, Envoy, Docker Compose and Kubernetes; each says what it covers and what it does not',

@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import { chmodSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -17,39 +16,12 @@ import {
   runGateway,
 } from '../harness/run-gateway.ts'
 import { promise } from '../promises.ts'
+import { callInSession } from './call-in-session.ts'
+import { type Listener, openListener } from './outside-listener.ts'
 import { canSandbox } from './sandbox-world.ts'
 
 const AVAILABLE = canSandbox()
 const SERVER = join(REPOSITORY, 'tests/fixtures/reaching-server.mjs')
-
-/** Listens outside of every sandbox: whatever arrives there has left. */
-interface Listener {
-  readonly port: number
-  arrived(): string
-  close(): Promise<unknown>
-}
-
-async function openListener(): Promise<Listener> {
-  let text = ''
-  const sockets = new Set<Socket>()
-  const server = createServer((socket) => {
-    sockets.add(socket)
-    socket.on('error', () => {})
-    socket.setEncoding('utf8').on('data', (chunk: string) => {
-      text += chunk
-      if (chunk.startsWith('POST')) socket.end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n')
-    })
-  })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  return {
-    port: (server.address() as AddressInfo).port,
-    arrived: () => text,
-    close: () => {
-      for (const socket of sockets) socket.destroy()
-      return once(server.close(), 'close')
-    },
-  }
-}
 
 let allowed: Listener
 let other: Listener
@@ -91,17 +63,8 @@ afterAll(async () => {
   folder.remove()
 })
 
-/** A new token each time: what counts is the session that it names. */
-async function call(session: string, tool: string, args: object = {}): Promise<string> {
-  const headers = { authorization: `Bearer ${gateway.token('operator')}`, 'content-type': 'application/json' }
-  const body = JSON.stringify({ agent: 'codex', session })
-  const minted = await fetch(`${gateway.url}/api/tokens`, { method: 'POST', headers, body })
-  const { token } = (await minted.json()) as { token: string }
-  const params = { name: tool, arguments: args }
-  const { message } = await modernRequest(gateway.mcp, 'tools/call', params, { authorization: `Bearer ${token}` })
-  return message.result?.content?.[0]?.text ?? JSON.stringify(message)
-}
-
+const call = (session: string, tool: string, args: object = {}): Promise<string> =>
+  callInSession(gateway, { session, tool, args })
 const reach = (session: string, { port }: Listener, text: string, server = 'reaching'): Promise<string> =>
   call(session, `${server}_reach`, { host: '127.0.0.1', port, text })
 const readPay = (session: string): Promise<string> =>

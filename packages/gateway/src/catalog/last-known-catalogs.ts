@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Json, sameExactJson } from '@sallyport/core'
-import type { ServerConfig } from '../config/config.ts'
+import { imageOf, type ServerConfig } from '../config/config.ts'
 import type { CatalogCache } from '../store/store.ts'
 import type { LastKnownServer, ServerCatalog } from '../upstream/upstream.ts'
 import { formatCatalog, parseCatalog } from './catalog-format.ts'
@@ -56,6 +56,9 @@ function sameCatalog(one: ServerCatalog, other: ServerCatalog): boolean {
 
 /** Another program or address is another server, even with the same id. Secrets are not part of the fingerprint. */
 function fingerprint(config: ServerConfig): string {
-  const what = 'command' in config ? [config.command, config.args, config.cwd] : [config.kind, config.url]
+  const what =
+    'command' in config
+      ? [config.command, config.args, config.cwd, ...(imageOf(config) === undefined ? [] : [imageOf(config)])]
+      : [config.kind, config.url]
   return createHash('sha256').update(JSON.stringify(what)).digest('hex')
 }

@@ -1,5 +1,5 @@
 import { maskSecrets, quoteForShell } from '@sallyport/core'
-import type { ServerConfig } from '../config/config.ts'
+import { imageOf, type ServerConfig } from '../config/config.ts'
 
 /**
  * What an entry would start or reach, as a shell command or URL; without the values of its variables and headers.
@@ -10,7 +10,9 @@ import type { ServerConfig } from '../config/config.ts'
 export function formatServerCommand(config: ServerConfig): string {
   const mask = (text: string): string => maskSecrets(text, config.fromVariables)
   if (!('command' in config)) return mask(stripUrlSecrets(config.url))
-  return [config.command, ...config.args].map((word) => quoteForShell(mask(word))).join(' ')
+  const image = imageOf(config)
+  const program = image === undefined ? [config.command] : ['image', image, ...(config.command ? [config.command] : [])]
+  return [...program, ...config.args].map((word) => quoteForShell(mask(word))).join(' ')
 }
 
 /** A URL's query and user part may contain keys. */

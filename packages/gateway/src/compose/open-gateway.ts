@@ -7,13 +7,15 @@ import { compilePattern } from '../governance/governance.ts'
 import {
   createBubblewrapDriver,
   createProtection,
+  GatewayContainers,
   identifyState,
   listStorageFolders,
+  pickEngineEnvironment,
   Sandboxes,
 } from '../sandbox/sandbox.ts'
 import { CallerKeys, CurrentAuthenticators, openLocalTokens } from '../sessions/sessions.ts'
 import { openGatewayTelemetry } from '../telemetry/telemetry.ts'
-import { createBuiltInServer, createMark, openWatchdog } from '../upstream/upstream.ts'
+import { createBuiltInServer, createMark, openWatchdog, type Watchdog } from '../upstream/upstream.ts'
 import { VERSION } from '../version.ts'
 import { Gateway, type GatewayParts, type OpenedParts, stackOf } from './gateway.ts'
 import { openSessionData, type SessionData } from './session-data.ts'
@@ -29,7 +31,10 @@ export async function openGateway(parts: GatewayParts): Promise<Gateway> {
     const gatekeeper = new CurrentAuthenticators(tokens, loaded.settings.jwt)
     const callerKeys = createCallerKeys(parts)
     const marks = createMarks(state)
-    const watchdog = openWatchdog({ runMark: marks.run, environment, onWarning })
+    const watchdog = openWatchdog({
+      ...{ runMark: marks.run, environment, onWarning },
+      engineEnvironment: pickEngineEnvironment(environment),
+    })
     undo.push(() => watchdog.close())
     const telemetry = await openGatewayTelemetry({
       ...loaded.settings.telemetry,
@@ -44,7 +49,8 @@ export async function openGateway(parts: GatewayParts): Promise<Gateway> {
       onRemoved: (owner, removed) => gateway.recordRemovedData(owner, removed),
     })
     const builtIns = createBuiltIns(parts, sessionData)
-    const sandboxes = createSandboxes(parts, sessionData, () => gateway)
+    const containers = createContainers(parts, marks, watchdog)
+    const sandboxes = createSandboxes(parts, { workspaces: sessionData.workspaces, containers }, () => gateway)
     const gateway: Gateway = new Gateway(parts, {
       ...{ tokens, gatekeeper, callerKeys, watchdog, builtIns, sessionData, telemetry, marks, sandboxes },
     })
@@ -63,16 +69,27 @@ function createCallerKeys({ home, state, environment, onWarning }: GatewayParts)
   return new CallerKeys({ folder, notInside: [state, home.path], now: () => Date.now(), onWarning })
 }
 
-/** bubblewrap is looked for and tried when the first server needs it. */
+function createContainers(
+  { state, environment, onWarning }: GatewayParts,
+  { run }: OpenedParts['marks'],
+  watchdog: Watchdog,
+): GatewayContainers {
+  const onFirstUse = (program: string): void => watchdog.watchContainers(program)
+  return new GatewayContainers({ state, run, environment, onFirstUse, onWarning })
+}
+
+/** bubblewrap and the engines are looked for and tried when the first server needs them. */
 function createSandboxes(
   { home, state, environment }: GatewayParts,
-  { workspaces }: SessionData,
+  { workspaces, containers }: Pick<SessionData, 'workspaces'> & { readonly containers: GatewayContainers },
   gateway: () => Gateway,
 ): Sandboxes {
+  const { docker, podman } = containers
   const keys = locateKeys({ environment, cwd: process.cwd() })
   const own = [home.path, state, keys, ...listStorageFolders({ state, environment })]
   return new Sandboxes({
-    driver: createBubblewrapDriver({ environment }),
+    drivers: { bubblewrap: createBubblewrapDriver({ environment }), docker, podman },
+    sweepContainers: () => containers.sweep(),
     protection: createProtection({ userHome: findUserHome(environment), own }),
     environment,
     cwd: process.cwd(),

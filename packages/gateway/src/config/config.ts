@@ -54,3 +54,4 @@ export type {
   Settings,
   StdioServerConfig,
 } from './settings.ts'
+export { imageOf } from './settings.ts'

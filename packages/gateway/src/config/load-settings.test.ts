@@ -183,27 +183,27 @@ store: "sqlite:"
 telemetry: {prometheus: true}
 sandbox: {forwards: [{listen: 1, to: "x:1"}]}
 mcp_servers:
-  db: {command: npx, env: *env, isolatedTools: [q], sensitivity: confidential, trusted: true, image: "\${NOT_SET}"}
+  db: {command: npx, env: *env, isolatedTools: [q], sensitivity: confidential, trusted: true, detect: "\${NOT_SET}"}
 `
     const { settings, warnings } = await loadConfig(yaml)
     expect(warnings.map(describeIssue)).toEqual([
-      'config.yaml: these settings are not enforced in this version yet: sandbox.forwards, mcp_servers.db.image.',
+      'config.yaml: these settings are not enforced in this version yet: sandbox.forwards, mcp_servers.db.detect.',
     ])
     expect(settings.servers[0]).toMatchObject({ env: { A: '1' }, sensitivity: { sensitivity: 'CONFIDENTIAL' } })
   })
 
   it('does not warn of a protection that is switched off, or that is for programs of the kit', async () => {
     const { warnings } = await loadConfig(
-      'governance:\nsandbox: {limits: null}\nmcp_servers: {a: {command: x, isolated: false}, b: {type: server, image: x}}',
+      'governance:\nsandbox: {limits: null}\nmcp_servers: {a: {command: x, isolated: false}, b: {type: server, detect: x}}',
     )
     expect(warnings).toEqual([])
   })
 
   it('gives one warning line, however many servers ask for it', async () => {
-    const servers = Array.from({ length: 100 }, (_, index) => `s${index}: {command: x, image: y}`)
+    const servers = Array.from({ length: 100 }, (_, index) => `s${index}: {command: x, detect: y}`)
     const { warnings } = await loadConfig(`mcp_servers: {${servers.join(', ')}}`)
     expect(warnings).toHaveLength(1)
-    expect(warnings[0]?.problem).toMatch(/mcp_servers\.s11\.image, and 88 more\.$/)
+    expect(warnings[0]?.problem).toMatch(/mcp_servers\.s11\.detect, and 88 more\.$/)
   })
 })
 

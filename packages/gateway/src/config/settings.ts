@@ -66,17 +66,28 @@ interface ServerCommon {
 }
 
 interface Program {
+  /** Empty for the own program of a container image. */
   readonly command: string
   readonly args: readonly string[]
   readonly env: Readonly<Record<string, string>>
   readonly cwd: string | undefined
 }
 
+/** Ways of isolating a program; `auto` takes the first that works. */
+export type SandboxDriverName = 'auto' | 'bubblewrap' | 'docker' | 'podman'
+
 /** What every program gets unless its entry says otherwise. */
-export type SandboxDefault = 'auto' | 'bubblewrap' | 'none'
+export interface SandboxDefault {
+  readonly isolates: boolean
+  /** What `auto` means. */
+  readonly driver: SandboxDriverName
+}
 
 /** How a server is kept from the machine and the network. */
 export interface ServerSandbox {
+  readonly driver: SandboxDriverName
+  /** The container image that the program is in; `undefined`: it is on this machine. */
+  readonly image?: string | undefined
   /** `brokered`: what the label of the session allows, by the egress proxy. `none`: nothing, ever. */
   readonly network: 'brokered' | 'none'
   /** Files and folders that the server may see: `host`, `host:guest`, with `:rw` to write. */
@@ -134,6 +145,10 @@ export interface HttpServerConfig extends ServerCommon {
 }
 
 export type ServerConfig = ProgramServerConfig | HttpServerConfig
+
+/** The container image that a program is in; `undefined`: it is on this machine. */
+export const imageOf = (config: ProgramServerConfig): string | undefined =>
+  config.kind === 'stdio' ? config.sandbox?.image : undefined
 
 export interface JwtSettings {
   readonly issuers: readonly string[]

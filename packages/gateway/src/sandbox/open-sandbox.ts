@@ -10,6 +10,8 @@ import { type EgressDecision, type EgressProxy, openEgressProxy } from './egress
 
 export interface OpenSandboxOptions<Spec> {
   readonly driver: SandboxDriver<Spec>
+  /** The server that it is for. */
+  readonly server: string
   readonly spec: Spec
   readonly policy: EgressPolicy
   readonly onDecision: (decision: EgressDecision) => void
@@ -25,7 +27,7 @@ const MIN_AGE_MS = 60_000
 
 /** Creates the egress proxy of a sandbox and the command line that starts it. Rejects if sandboxes do not work here. */
 export async function openSandbox<Spec>(options: OpenSandboxOptions<Spec>): Promise<Sandbox> {
-  const { driver, spec, policy, onDecision, owner = NOBODY } = options
+  const { driver, server, spec, policy, onDecision, owner = NOBODY } = options
   await requireDriver(driver, policy.mode)
   if (owner === NOBODY) sweepCgroups(`${PREFIX}${NOBODY}-`, MIN_AGE_MS)
   const folder = mkdtempSync(join(shortTemporaryFolder(), `${PREFIX}${owner}-`))
@@ -33,7 +35,7 @@ export async function openSandbox<Spec>(options: OpenSandboxOptions<Spec>): Prom
   try {
     const egressSocket = join(folder, 'egress.sock')
     egress = await openEgressProxy({ socketPath: egressSocket, policy, onDecision })
-    const prepared = await driver.prepare(spec, { egressSocket, folder })
+    const prepared = await driver.prepare(spec, { server, egressSocket, folder })
     return new Sandbox({ folder, egress, prepared })
   } catch (error) {
     await egress?.close()

@@ -30,9 +30,17 @@ const driver: SandboxDriver = {
   }),
 }
 
+const none: SandboxDriver<unknown> = {
+  name: 'none',
+  probe: async () => ({ ok: false, reason: 'it is not installed', fix: 'install it' }),
+  prepare: () => Promise.reject(new Error('nothing is prepared')),
+}
+
 const sandboxesOf = (record: () => void) =>
   new Sandboxes({
-    ...{ driver, environment: { PATH: '/usr/bin:/bin' }, cwd: '/', allow: () => [], record, onEvent: () => {} },
+    drivers: { bubblewrap: driver, docker: none, podman: none },
+    sweepContainers: async () => {},
+    ...{ environment: { PATH: '/usr/bin:/bin' }, cwd: '/', allow: () => [], record, onEvent: () => {} },
     protection: createProtection({ userHome: '/home/somebody', own: [] }),
     limits: () => ({ memory: 1, processes: 1, temporaryFiles: 1 }),
     workspaces: new SessionWorkspaces({
@@ -44,6 +52,8 @@ const sandboxesOf = (record: () => void) =>
 
 const SERVER = {
   server: 'files',
+  driver: 'auto',
+  image: undefined,
   command: ['/bin/true'],
   cwd: undefined,
   env: {},

@@ -1,3 +1,4 @@
+import { chmodSync } from 'node:fs'
 import {
   type EgressPolicy,
   type HostRule,
@@ -8,20 +9,22 @@ import {
   type SallyportEvent,
   toOwnerKey,
 } from '@sallyport/core'
+import type { SandboxDrivers } from './choose-driver.ts'
 import { WORKSPACE } from './drivers/bubblewrap-arguments.ts'
-import type { Mount, SandboxDriver, SandboxLimits, SandboxSpec } from './drivers/driver.ts'
+import type { Mount, SandboxLimits } from './drivers/driver.ts'
 import type { EgressDecision } from './egress/egress.ts'
 import { EgressRecords } from './egress-records.ts'
 import { parseMount } from './files/parse-mount.ts'
-import { planProgram } from './files/plan-program.ts'
 import type { ProtectedFolders } from './files/protected-folders.ts'
-import { openSandbox, sweepSandboxes } from './open-sandbox.ts'
-import { buildSandboxEnvironment } from './sandbox-environment.ts'
+import { sweepSandboxes } from './open-sandbox.ts'
+import { planStart } from './plan-start.ts'
 import { type Narrowing, type OpenSandboxFacts, type SandboxedServer, ServerSandbox } from './server-sandbox.ts'
 import type { SessionWorkspaces, UsedWorkspace } from './workspaces/session-workspaces.ts'
 
 export interface SandboxesOptions {
-  readonly driver: SandboxDriver
+  readonly drivers: SandboxDrivers
+  /** Never rejects. */
+  readonly sweepContainers: () => Promise<void>
   readonly protection: ProtectedFolders
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly cwd: string
@@ -46,8 +49,9 @@ export class Sandboxes {
     this.#options = options
   }
 
-  /** Removes what a crash of the machine has left. */
+  /** Removes what a crash of the machine has left. An engine may be slow to answer, and is not waited for. */
   sweep(): Promise<void> {
+    void this.#options.sweepContainers()
     return sweepSandboxes(this.#options.owner)
   }
 
@@ -68,16 +72,19 @@ export class Sandboxes {
   }
 
   async #openWith(server: SandboxedServer, { workspace, mounts }: Files): Promise<ServerSandbox> {
-    const { driver, record, owner } = this.#options
+    const { record, owner } = this.#options
+    const start = await planStart({ ...this.#options, limits: this.#options.limits() }, server, mounts)
+    // The user in a container is another one. Nobody else can enter the folder around it.
+    if (workspace !== undefined && start.driver !== 'bubblewrap') chmodSync(workspace.path, 0o777)
     const mode = server.networkMode()
     const records = new EgressRecords({ server: server.server, record })
-    const sandbox = await openSandbox({
-      ...{ driver, owner, spec: this.#planSpec(server, mounts), policy: this.#policyFor(mode) },
+    const sandbox = await start.open({
+      ...{ owner, server: server.server, policy: this.#policyFor(mode) },
       onDecision: (decision) => this.#decided(decision, server, records),
     })
     try {
       this.#requireSession(server, workspace)
-      record({ type: 'SANDBOX_STARTED', server: server.server, driver: driver.name, mode })
+      record({ type: 'SANDBOX_STARTED', server: server.server, driver: start.driver, mode })
     } catch (error) {
       await sandbox.close()
       throw error
@@ -87,23 +94,11 @@ export class Sandboxes {
       records.flush()
       workspace?.release()
     }
-    const opened = new ServerSandbox({ sandbox, server, mode, driver: driver.name, since: Date.now(), onClose })
+    const opened = new ServerSandbox({ sandbox, server, mode, driver: start.driver, since: Date.now(), onClose })
     this.#open.add(opened)
     // The label may have risen meanwhile.
     this.#applyTo(opened)
     return opened
-  }
-
-  #planSpec(server: SandboxedServer, mounts: readonly Mount[]): SandboxSpec {
-    const { protection, environment, limits } = this.#options
-    const { command, cwd = this.#options.cwd } = server
-    const request = { command, cwd, environment: { ...environment, ...server.env }, mounts, protection }
-    const { notes, ...plan } = planProgram(request)
-    for (const note of notes) server.onNote(note)
-    if (server.cwd !== undefined && plan.cwd === WORKSPACE)
-      server.onNote(`It starts in ${WORKSPACE}, since it cannot see its cwd ${cwd}: add that to mounts.`)
-    const env = buildSandboxEnvironment(environment, server.env)
-    return { ...plan, env, forwards: server.forwards, limits: { ...limits(), ...server.limits } }
   }
 
   /** The folder of the session, unless the entry mounts another one there. */

@@ -1,14 +1,19 @@
 import type { ChildProcess } from 'node:child_process'
 import { type EgressPolicy, isWiderMode, type NetworkMode, SallyportError } from '@sallyport/core'
 import type { CallEgress } from './call-egress.ts'
+import type { DriverChoice } from './choose-driver.ts'
 import type { Forward, PreparedSandbox, SandboxedProgram, SandboxLimits } from './drivers/driver.ts'
 import type { Sandbox } from './open-sandbox.ts'
 
 /** A server process that is about to be started in a sandbox. */
 export interface SandboxedServer {
   readonly server: string
+  readonly driver: DriverChoice
+  /** The program is one of this image; `undefined`: of this machine. */
+  readonly image: string | undefined
+  /** With an image, the first one is empty if its own program is meant. */
   readonly command: readonly [string, ...string[]]
-  /** `undefined`: that of the gateway. */
+  /** `undefined`: that of the gateway, or of the image. */
   readonly cwd: string | undefined
   readonly env: Readonly<Record<string, string>>
   readonly mounts: readonly string[]

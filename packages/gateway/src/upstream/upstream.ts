@@ -196,7 +196,7 @@ type OpenSandbox = NonNullable<StdioTransportOptions['openSandbox']>
 
 function createSandboxOpener(
   { id, command, args, cwd }: StdioServerConfig,
-  { network, mounts, limits, forwards }: ServerSandbox,
+  { driver, image, network, mounts, limits, forwards }: ServerSandbox,
   {
     sandboxes,
     networkMode,
@@ -209,7 +209,7 @@ function createSandboxOpener(
     if (sandboxes === undefined)
       throw new SallyportError('SANDBOX_UNAVAILABLE', `Server ${id} needs a sandbox, and this program provides none.`)
     return sandboxes.open({
-      server: id,
+      ...{ server: id, driver, image },
       command: [command, ...args],
       ...{ cwd, env, mounts, limits, forwards, session: workspaceOf },
       // A process that serves no session lists what there is to everybody.

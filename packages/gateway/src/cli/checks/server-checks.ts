@@ -3,7 +3,7 @@ import { type Stats, statSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { delimiter, join, resolve } from 'node:path'
 import { maskSecrets, messageOf, SallyportError } from '@sallyport/core'
-import type { Environment, ProgramServerConfig, ServerConfig } from '../../config/config.ts'
+import { type Environment, imageOf, type ProgramServerConfig, type ServerConfig } from '../../config/config.ts'
 import { callerKeyPath, countCallerKeys } from '../../sessions/sessions.ts'
 import { formatServerCommand } from '../server-command.ts'
 import { type Check, ok, wrong } from './check.ts'
@@ -19,7 +19,8 @@ export function checkServers(servers: readonly ServerConfig[], environment: Envi
 
 function checkServer(config: ServerConfig, environment: Environment): Check {
   const name = `server ${config.id}`
-  if (!('command' in config)) return ok(name, `${formatServerCommand(config)} (not checked)`)
+  if (!('command' in config) || imageOf(config) !== undefined)
+    return ok(name, `${formatServerCommand(config)} (not checked)`)
   const { cwd } = config
   const masked = (text: string): string => maskSecrets(text, config.fromVariables)
   if (cwd !== undefined && !tryStat(cwd)?.isDirectory())

@@ -125,7 +125,8 @@ function details(server: ServerView, now: Date): readonly (readonly [string, str
     ['offers', `${server.tools} tools, ${server.resources} resources, ${server.prompts} prompts`],
     ['left out', server.leftOut.length === 0 ? undefined : server.leftOut.map(leftOutText).join('\n')],
     ['dropped', droppedText(server.dropped)],
-    ['command', config.command && visibleLine([config.command, ...(config.args ?? [])].join(' '))],
+    ['image', config.sandbox?.image && visibleLine(config.sandbox.image)],
+    ['command', commandText(config)],
     ['sandbox', sandboxText(config.sandbox)],
     ['mounts', list(config.sandbox?.mounts)],
     ['folder', config.cwd && visibleLine(config.cwd)],
@@ -139,9 +140,15 @@ function details(server: ServerView, now: Date): readonly (readonly [string, str
   ]
 }
 
+function commandText({ command, args = [] }: ServerView['config']): string | undefined {
+  const words = command ? [command, ...args] : args
+  return words.length === 0 ? undefined : visibleLine(words.join(' '))
+}
+
 function sandboxText(sandbox: ServerView['config']['sandbox']): string | undefined {
   if (sandbox === undefined) return undefined
-  return sandbox.network === 'none' ? 'auto, without a network' : 'auto, its network follows the label of the session'
+  const network = sandbox.network === 'none' ? 'without a network' : 'its network follows the label of the session'
+  return `${sandbox.driver}, ${network}`
 }
 
 function callersText({ takesCallers, config }: ServerView): string | undefined {

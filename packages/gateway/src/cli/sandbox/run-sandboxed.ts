@@ -49,6 +49,7 @@ export async function runSandboxed(context: CliContext, flags: Flags, words: rea
   const refusals = new Map<string, EgressDecision>()
   const sandbox = await openSandbox({
     driver: createBubblewrapDriver({ environment }),
+    server: 'run-sandboxed',
     spec: { ...plan, env, limits: DEFAULT_SETTINGS.sandbox.limits },
     policy,
     onDecision: (decision) => {

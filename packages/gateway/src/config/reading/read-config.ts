@@ -110,10 +110,16 @@ function readSections(root: LocatedNode, servers: readonly ServerConfig[], { fil
 /** Read before the sections, since servers depend on it. What cannot be read here is checked there; until then it restricts. */
 function findSandboxDefault(root: LocatedNode): SandboxDefault {
   const sandbox = entriesOf(root).find(({ key }) => key === 'sandbox')
-  const value = sandbox && entriesOf(sandbox.node).find(({ key }) => key === 'default')?.node
-  if (value === undefined || isEmptyNode(value)) return 'none'
-  return value.kind === 'scalar' && value.value === 'none' ? 'none' : 'auto'
+  const find = (wanted: string): unknown => {
+    const value = sandbox && entriesOf(sandbox.node).find(({ key }) => key === wanted)?.node
+    return value?.kind === 'scalar' ? (value.value ?? undefined) : value
+  }
+  const [wanted, driver] = [find('default'), find('driver')]
+  const named = SANDBOX_DRIVERS.find((name) => name === wanted) ?? SANDBOX_DRIVERS.find((name) => name === driver)
+  return { isolates: wanted !== undefined && wanted !== 'none', driver: named ?? 'auto' }
 }
+
+const SANDBOX_DRIVERS = ['bubblewrap', 'docker', 'podman'] as const
 
 function findUnenforcedSandboxKeys(root: LocatedNode): readonly string[] {
   const sandbox = entriesOf(root).find(({ key }) => key === 'sandbox')

@@ -20,8 +20,8 @@ const PROCESS_LIMITS = {
 export const processLimitsSchema = object('a mapping such as {memory: 1GB, processes: 100}', PROCESS_LIMITS)
 
 export const sandboxSchema = object('a mapping such as {proxied: {allow: ["api.internal:443"]}}', {
-  default: optional(oneOf(['auto', 'bubblewrap', 'none'])),
-  driver: optional(oneOf(['auto', 'bubblewrap'])),
+  default: optional(oneOf(['auto', 'bubblewrap', 'docker', 'podman', 'none'])),
+  driver: optional(oneOf(['auto', 'bubblewrap', 'docker', 'podman'])),
   workspaces: optional(oneOf(['memory', 'disk'])),
   limits: optional(
     object('a mapping such as {memory: 1GB, workspace: 100MB}', {

@@ -45,7 +45,7 @@ export function createDefaultDockerServer(
   const { home, userHome, log, docker } = reading
   const source: Source = {
     ...{ home, userHome, log },
-    sandboxDefault: 'none',
+    sandboxDefault: { isolates: false, driver: 'auto' },
     id: DOCKER_ID,
     originalName: undefined,
     heldBack: undefined,

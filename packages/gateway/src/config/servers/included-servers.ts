@@ -4,7 +4,7 @@ import type { IncludedFile } from '../home/included-file.ts'
 import { type ConfigIssue, joinKey } from '../reading/config-issue.ts'
 import { createIssueLog } from '../reading/issue-log.ts'
 import { type LocatedEntry, type LocatedNode, type LocatedTree, parseTree } from '../reading/located-tree.ts'
-import type { ServerConfig, StdioServerConfig } from '../settings.ts'
+import { imageOf, type ProgramServerConfig, type ServerConfig, type StdioServerConfig } from '../settings.ts'
 import { type EntryContext, entriesOf, readServerEntry, readType } from './read-server-entry.ts'
 import { toPlainValue } from './written-servers.ts'
 
@@ -83,7 +83,7 @@ function readIncludedEntry(
   }
   // An agent writes this file: only a person decides which servers learn who calls.
   if (server.identity !== undefined) return leftOut('the key "identity" is not allowed in the file of an agent.')
-  const widening = reading.sandboxDefault !== 'none' && server.kind === 'stdio' && findWidening(server)
+  const widening = reading.sandboxDefault.isolates && server.kind === 'stdio' && findWidening(server)
   if (widening) return leftOut(`the key "${widening}" is not allowed in the file of an agent.`)
   const same = reading.servers.find((other) => other.id === id)
   if (same !== undefined && isSameTarget(same, server)) return { servers: [], warnings: log.warnings }
@@ -137,8 +137,10 @@ function findFreeId(id: string, agent: string, servers: readonly ServerConfig[])
 /** The same program with the same arguments, or the same address. */
 function isSameTarget(one: ServerConfig, other: ServerConfig): boolean {
   if ('url' in one || 'url' in other) return 'url' in one && 'url' in other && one.url === other.url
-  return JSON.stringify([one.command, one.args]) === JSON.stringify([other.command, other.args])
+  return JSON.stringify(targetOf(one)) === JSON.stringify(targetOf(other))
 }
+
+const targetOf = (config: ProgramServerConfig) => [imageOf(config), config.command, config.args]
 
 /** Replaces comments in JSON with spaces, so that the positions of everything else stay the same. */
 function stripComments(text: string): string {

@@ -13,14 +13,15 @@ describe('the sandbox of a server', () => {
     expect(await sandboxOf('sandbox: none')).toEqual({ per: 'gateway', sandbox: undefined })
   })
 
-  it.each(['auto', 'bubblewrap'])('has a process for each session (%s)', async (driver) => {
-    const sandbox = { network: 'brokered', mounts: [] }
+  it.each(['auto', 'bubblewrap', 'docker', 'podman'])('has a process for each session (%s)', async (driver) => {
+    const sandbox = { driver, network: 'brokered', mounts: [] }
     expect(await sandboxOf(`sandbox: ${driver}`)).toEqual({ per: 'session', sandbox })
     expect(await sandboxOf('enabled: true', `{default: ${driver}}`)).toEqual({ per: 'session', sandbox })
   })
 
   it('has the network and the mounts of the entry', async () => {
     expect((await sandboxOf('sandbox: auto, network: none, mounts: [/srv, "/a:/b:rw"]'))?.sandbox).toEqual({
+      driver: 'auto',
       network: 'none',
       mounts: ['/srv', '/a:/b:rw'],
     })
@@ -54,9 +55,37 @@ describe('the sandbox of a server', () => {
     ['mcp_servers: {a: {url: "http://127.0.0.1:1/mcp", network: none}}', 'url_isolated'],
     ['mcp_servers: {a: {type: docker-gateway, sandbox: auto}}', 'program of its own'],
     ['mcp_servers: {a: {type: docker-gateway, network: none}}', 'program of its own'],
-    ['mcp_servers: {a: {command: x, sandbox: docker}}', 'auto'],
+    ['mcp_servers: {a: {command: x, sandbox: runc}}', 'docker'],
+    ['mcp_servers: {a: {image: x, sandbox: none}}', 'its sandbox'],
+    ['mcp_servers: {a: {image: x, sandbox: bubblewrap}}', '"docker" or "podman"'],
+    ['mcp_servers: {a: {image: "--privileged"}}', 'the name of an image'],
+    ['mcp_servers: {a: {image: x, cwd: here}}', 'begins with /'],
+    ['mcp_servers: {a: {image: x, per: gateway}}', '"session"'],
+    ['mcp_servers: {a: {image: x, url: "http://127.0.0.1:1/mcp"}}', 'url_isolated'],
+    ['mcp_servers: {a: {type: docker-gateway, image: x}}', 'program of its own'],
   ])('is an error in %s', async (yaml, expected) => {
     expect((await loadProblems(yaml)).join()).toContain(expected)
+  })
+
+  it('has the driver of the entry, else that of the section', async () => {
+    const driverOf = async (entry: string, section: string) => (await sandboxOf(entry, section))?.sandbox?.driver
+    expect(await driverOf('sandbox: auto', '{driver: podman}')).toBe('podman')
+    expect(await driverOf('sandbox: docker', '{default: podman}')).toBe('docker')
+    expect(await driverOf('enabled: true', '{default: auto, driver: docker}')).toBe('docker')
+  })
+
+  it('is a container for an image, whatever else is asked for', async () => {
+    const read = async (entry: string, section = '{}') => {
+      const { settings } = await loadConfig(`sandbox: ${section}\nmcp_servers: {a: {image: "my/server:1", ${entry}}}`)
+      return settings.servers[0]
+    }
+    expect(await read('args: [--stdio], cwd: /app')).toMatchObject({
+      ...{ kind: 'stdio', per: 'session', command: '', args: ['--stdio'], cwd: '/app' },
+      sandbox: { driver: 'auto', image: 'my/server:1', network: 'brokered', mounts: [] },
+    })
+    expect(await read('command: [node, a.js], args: [b]', '{default: bubblewrap}')).toMatchObject({
+      ...{ command: 'node', args: ['a.js', 'b'], sandbox: { driver: 'auto' } },
+    })
   })
 
   it('is asked for by a default that is written as a variable', async () => {

@@ -1,7 +1,7 @@
 import { parseHostAndPort } from '@sallyport/core'
 import type { ServerEntry } from '../reading/config-schema.ts'
 import { type EntrySource, expandTilde } from '../reading/entry-source.ts'
-import type { ServerSandbox } from '../settings.ts'
+import type { SandboxDriverName, ServerSandbox } from '../settings.ts'
 import type { CommonEntry } from './server-keys.ts'
 
 /** Keys that have a meaning in a sandbox only. */
@@ -10,14 +10,19 @@ const SANDBOX_ONLY = ['network', 'mounts', 'limits', 'forwards'] as const
 /** How a program of the entry is isolated; `undefined` if it runs like any other program of this user. */
 export function readSandbox(source: EntrySource<ServerEntry>): ServerSandbox | undefined {
   const { entry, node, log, sandboxDefault } = source
-  const wanted = entry.sandbox ?? sandboxDefault
-  if (entry.sandbox === 'none' && sandboxDefault !== 'none' && entry.allowUnsandboxed !== true)
+  const { image } = entry
+  const isolates =
+    entry.sandbox === undefined ? sandboxDefault.isolates || image !== undefined : entry.sandbox !== 'none'
+  if (image !== undefined) checkImage(source)
+  else if (entry.sandbox === 'none' && sandboxDefault.isolates && entry.allowUnsandboxed !== true)
     log.error(
       node.children.get('sandbox') ?? node,
       'expected "allow_unsandboxed: true" beside it, since sandbox.default asks for a sandbox.',
     )
-  if (wanted !== 'none')
+  if (isolates)
     return {
+      driver: chooseDriver(source),
+      image,
       network: entry.network ?? 'brokered',
       mounts: readMounts(source),
       ...(entry.forwards !== undefined && { forwards: readForwards(source) }),
@@ -49,6 +54,25 @@ function readForwards({ entry, node, log }: EntrySource<ServerEntry>): ServerSan
   })
 }
 
+function chooseDriver({ entry: { sandbox, image }, sandboxDefault }: EntrySource<ServerEntry>): SandboxDriverName {
+  if (sandbox !== undefined && sandbox !== 'none' && sandbox !== 'auto') return sandbox
+  return image !== undefined && sandboxDefault.driver === 'bubblewrap' ? 'auto' : sandboxDefault.driver
+}
+
+function checkImage({ entry: { image, sandbox }, node, log }: EntrySource<ServerEntry>): void {
+  const at = (key: string) => node.children.get(key) ?? node
+  if (sandbox === 'none' || sandbox === 'bubblewrap')
+    log.error(
+      at('sandbox'),
+      'expected "auto", "docker" or "podman": an image runs in a container, which is its sandbox.',
+    )
+  // It would be an option for the engine.
+  if (image !== undefined && at('image').origin !== 'unresolved' && !IMAGE.test(image))
+    log.error(at('image'), 'expected the name of an image, such as "registry.example/server:1" or "server@sha256:…".')
+}
+
+const IMAGE = /^[A-Za-z0-9][A-Za-z0-9._/:@-]*$/
+
 function readMounts({ entry, node, log, userHome }: EntrySource<ServerEntry>): readonly string[] {
   const at = node.children.get('mounts')
   return (entry.mounts ?? []).map((written, index) => {
@@ -64,12 +88,12 @@ function readMounts({ entry, node, log, userHome }: EntrySource<ServerEntry>): r
 
 /** A server that the gateway does not start as a program cannot be put into a sandbox. */
 export function refuseSandbox({ entry, node, log }: Pick<EntrySource<CommonEntry>, 'entry' | 'node' | 'log'>): void {
-  for (const key of ['sandbox', ...SANDBOX_ONLY] as const) {
+  for (const key of ['sandbox', 'image', ...SANDBOX_ONLY] as const) {
     // `network: none` asks for a protection; `sandbox: none` for none.
     if (entry[key] === undefined || (key === 'sandbox' && entry.sandbox === 'none')) continue
     log.error(
       node.children.get(key) ?? node,
-      'expected a server that is a program of its own ("command"): only those run in a sandbox. A server with a url can have an isolated instance (url_isolated).',
+      'expected a server that is a program of its own ("command" or "image"): only those run in a sandbox. A server with a url can have an isolated instance (url_isolated).',
     )
   }
 }

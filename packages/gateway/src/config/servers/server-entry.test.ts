@@ -97,7 +97,7 @@ describe('a server that is started by its command', () => {
     ['command: x, per: sesion', 'one of "gateway", "session"; got "sesion". Did you mean "session"?'],
     ['command: x, enabled: yes', 'expected true or false; got "yes"'],
     ['command: x, url: "http://h"', 'got both'],
-    ['description: nothing else', 'got neither'],
+    ['description: nothing else', 'got none'],
     ['type: stdio, url: "http://h"', 'expected "command", since its type is "stdio"'],
     ['type: ws, url: "ws://h"', 'got "ws"'],
   ])('is refused for {%s}', async (entry, problem) => {

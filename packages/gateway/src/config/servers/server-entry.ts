@@ -25,6 +25,7 @@ export function readServer(source: Source): ServerConfig | undefined {
     log.error(node, 'expected "command" (a program to start) or "url" (a server to connect to); got both.')
     return undefined
   }
+  if (entry.image !== undefined && !wantsUrl) return readImageServer(source)
   if (wantsUrl) return url === undefined ? reportMissing(source, 'url') : readHttpServer(source, url)
   if (entry.command === undefined) return reportMissing(source, 'command')
   return readStdioServer(source, entry.command)
@@ -45,7 +46,7 @@ const isLocal = (type: string): boolean => type === 'stdio' || type === 'local'
 function reportMissing({ entry, node, log }: Source, key: 'command' | 'url'): undefined {
   const problem =
     entry.type === undefined
-      ? 'expected "command" (a program to start) or "url" (a server to connect to); got neither.'
+      ? 'expected "command" (a program to start), "image" (a container image) or "url" (a server to connect to); got none.'
       : `expected "${key}", since its type is "${entry.type}"; got none.`
   log.error(node, problem)
 }
@@ -58,6 +59,24 @@ function readStdioServer(source: Source, command: string | readonly string[]): S
   const sandbox = readSandbox(source)
   const args = [...program.args, ...(entry.args ?? [])]
   return { ...readCommonSettings(source), ...program, args, kind: 'stdio', ...shareProcess(source, sandbox) }
+}
+
+/** The program of a container image: neither its name nor its folder is one of this machine. */
+function readImageServer(source: Source): StdioServerConfig | undefined {
+  const { entry, node, log } = source
+  const [command = '', ...first] = typeof entry.command === 'string' ? [entry.command] : (entry.command ?? [])
+  const program = readProgram(source, ['image'])
+  if (program === undefined) return undefined
+  if (entry.cwd !== undefined && !entry.cwd.startsWith('/'))
+    log.error(node.children.get('cwd') ?? node, 'expected a path inside the image, which begins with /.')
+  warnIgnored(source, ['headers'], 'a container image')
+  const args = [...first, ...(entry.args ?? [])]
+  const sandbox = readSandbox(source)
+  return {
+    ...readCommonSettings(source),
+    ...{ env: program.env, cwd: entry.cwd, command, args, kind: 'stdio' },
+    ...shareProcess(source, sandbox),
+  }
 }
 
 /** What a process in a sandbox may reach depends on the session that it serves, so it serves one. */

@@ -18,7 +18,7 @@ import {
 import { processLimitsSchema } from '../sections/sandbox-section.ts'
 
 /** Keys of a server that ask for a protection which this version does not provide. */
-export const NOT_ENFORCED_SERVER_KEYS = ['clientApproval', 'detect', 'image'] as const
+export const NOT_ENFORCED_SERVER_KEYS = ['clientApproval', 'detect'] as const
 
 const UNCHECKED_SERVER_KEYS = [...NOT_ENFORCED_SERVER_KEYS, 'driver', 'oauth', 'trust'] as const
 
@@ -33,6 +33,7 @@ export const RESTRICTING_SERVER_KEYS = [
   'excludeTools',
   'forwards',
   'identity',
+  'image',
   'includeTools',
   'isolated',
   'isolatedTools',
@@ -118,7 +119,8 @@ export const COMMON_KEYS = {
   limits: optional(processLimitsSchema),
   mounts: optional(stringList('a list of files and folders, such as ["/srv/data", "/srv/work:rw"]')),
   network: optional(oneOf(['brokered', 'none'])),
-  sandbox: optional(oneOf(['auto', 'bubblewrap', 'none'])),
+  image: optional(nonEmptyString('a container image, such as "registry.example/server:1"', 500)),
+  sandbox: optional(oneOf(['auto', 'bubblewrap', 'docker', 'podman', 'none'])),
   urlIsolated: optional(nonEmptyString('an address such as "https://host/mcp"')),
   ...unchecked(UNCHECKED_SERVER_KEYS),
 } as const

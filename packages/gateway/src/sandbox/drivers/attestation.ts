@@ -20,12 +20,14 @@ export interface ExpectedMount {
 export interface Expectation {
   /** All mounts: there may be no others. */
   readonly mounts: readonly ExpectedMount[]
-  /** Who runs in it: one user of a namespace of its own, or a user of this machine. */
-  readonly user: { readonly userMap: string; readonly groupMap: string } | { readonly uid: number }
+  /** Who runs in it: one user of a namespace of its own, or any user of this machine but root. */
+  readonly user: { readonly userMap: string; readonly groupMap: string } | 'ordinary'
   /** Whether a filter of system calls must be in force. */
   readonly isFiltered?: boolean
   /** The only descriptor besides stdin, stdout and stderr that leads anywhere. */
   readonly gate?: number
+  /** The process has opened descriptors of its own by now, so they are not checked. */
+  readonly hasStarted?: boolean
 }
 
 /** How a sandbox differs from what it must be; empty if it does not. Only the kernel is asked, never the sandbox. */
@@ -48,7 +50,7 @@ export function identityOf(path: string): FileIdentity {
 
 function findSharedNamespaces({ namespaces }: ProcessFacts, { user }: Expectation): readonly string[] {
   const own = readNamespaces('self')
-  const needed = NAMESPACES.filter((name) => name !== 'user' || 'userMap' in user)
+  const needed = NAMESPACES.filter((name) => name !== 'user' || user !== 'ordinary')
   return needed
     .filter((name) => namespaces[name] === own[name])
     .map((name) => `it shares the ${name} namespace of this machine`)
@@ -73,7 +75,7 @@ function findPrivileges(facts: ProcessFacts, { user, isFiltered }: Expectation):
 }
 
 function isExpectedUser({ userMap, groupMap, users }: ProcessFacts, user: Expectation['user']): boolean {
-  if ('uid' in user) return users.every((uid) => uid === user.uid)
+  if (user === 'ordinary') return users.every((uid) => uid > 0)
   return userMap.join() === user.userMap && groupMap.join() === user.groupMap
 }
 
@@ -106,7 +108,8 @@ function findExchangedFiles(pid: number, { mounts }: Expectation): readonly stri
   })
 }
 
-function findDescriptors({ descriptors }: ProcessFacts, { gate }: Expectation): readonly string[] {
+function findDescriptors({ descriptors }: ProcessFacts, { gate, hasStarted }: Expectation): readonly string[] {
+  if (hasStarted) return []
   return Object.entries(descriptors)
     .filter(([number, target]) => Number(number) !== gate && target !== '/dev/null')
     .map(([number, target]) => `it has inherited descriptor ${number} (${target})`)

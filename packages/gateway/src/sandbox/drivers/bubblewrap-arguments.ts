@@ -42,7 +42,7 @@ export const SYSTEM_FOLDERS = [
 ]
 
 /** What programs need of /etc: nothing in these is secret. */
-const SYSTEM_SETTINGS = [
+export const SYSTEM_SETTINGS = [
   ...[
     'ld.so.cache',
     'ld.so.conf',
@@ -68,7 +68,7 @@ const MASKED_PROC = [
 ].map((name) => `/proc/${name}`)
 const DEVICES = ['null', 'zero', 'full', 'random', 'urandom', 'tty', 'pts'].map((name) => `/dev/${name}`)
 
-const SHARED_MEMORY_BYTES = 256 * 1024 * 1024
+export const SHARED_MEMORY_BYTES = 256 * 1024 * 1024
 
 /** The options of bubblewrap for a sandbox, and the mounts that these must lead to. */
 export function buildArguments(options: BubblewrapOptions): BubblewrapArguments {
@@ -132,7 +132,7 @@ function expectMount({ host, guest, access }: SandboxSpec['mounts'][number]): Ex
 }
 
 /** Programs look up their own user, and `localhost`. The files of the machine name all of its users. */
-function writeUserFiles(folder: string, { uid, gid }: SandboxUser) {
+export function writeUserFiles(folder: string, { uid, gid }: SandboxUser) {
   const files = {
     passwd: `user:x:${uid}:${gid}::${HOME}:/bin/sh\n`,
     group: `user:x:${gid}:\n`,

@@ -156,7 +156,12 @@ async function probe(bwrap: string): Promise<ProbeResult> {
     const egressSocket = join(folder, 'egress.sock')
     writeFileSync(egressSocket, '')
     const spec = { ...PROBE_SPEC, program: '/bin/true' }
-    const { args } = buildArguments({ spec, parts: { egressSocket, folder }, user: chooseUser(), tools: [] })
+    const { args } = buildArguments({
+      spec,
+      parts: { server: 'probe', egressSocket, folder },
+      user: chooseUser(),
+      tools: [],
+    })
     const { code, stderr } = await runProbe(bwrap, args)
     return code === 0 ? { ok: true } : explainProbe(stderr, code)
   } finally {

@@ -23,6 +23,8 @@ interface CommonSpec {
   readonly mounts: readonly Mount[]
   /** Folders inside mounts whose content must not be seen. */
   readonly hidden: readonly string[]
+  /** Ports of 127.0.0.1 inside that lead to hosts outside, through the egress proxy. */
+  readonly forwards?: readonly Forward[] | undefined
   readonly limits: SandboxLimits
 }
 
@@ -32,8 +34,6 @@ export interface SandboxSpec extends CommonSpec {
   readonly program: string
   readonly args: readonly string[]
   readonly cwd: string
-  /** Ports of 127.0.0.1 inside that lead to hosts outside, through the egress proxy. */
-  readonly forwards?: readonly Forward[] | undefined
 }
 
 /** Raw TCP from a port inside to a host, under the policy of the egress proxy. */
@@ -41,8 +41,20 @@ export interface Forward extends HostAndPort {
   readonly listen: number
 }
 
+/** What runs in a sandbox, and what it can see: the program of a container image. */
+export interface ImageSpec extends CommonSpec {
+  readonly image: string
+  /** Instead of the program of the image. */
+  readonly entrypoint: string | undefined
+  readonly args: readonly string[]
+  /** Absolute, inside the sandbox. `undefined`: that of the image. */
+  readonly cwd: string | undefined
+}
+
 /** What every sandbox gets from us. */
 export interface SandboxParts {
+  /** The server that it is for. */
+  readonly server: string
   /** The socket of its egress proxy. */
   readonly egressSocket: string
   /** A private folder, for files that the sandbox shows. It may be removed after `admit`. */

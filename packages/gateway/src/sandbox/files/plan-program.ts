@@ -6,7 +6,7 @@ import type { Mount, SandboxSpec } from '../drivers/driver.ts'
 import { findInPath, isProgram } from './find-in-path.ts'
 import { findInstalledPackage, type InstalledPackage } from './package-runners.ts'
 import { findProgramFolders, findScriptFolders, keepOutermost } from './program-folders.ts'
-import { findHidden, isInside, type ProtectedFolders, resolveLinks } from './protected-folders.ts'
+import { findAllHidden, isInside, type ProtectedFolders, resolveLinks } from './protected-folders.ts'
 
 export interface ProgramRequest {
   /** The program and its arguments, as they would be typed. */
@@ -52,9 +52,7 @@ export function planProgram(request: ProgramRequest): ProgramPlan {
     args: found.args,
     cwd: chooseCwd({ cwd, mounts, protection, isNeeded: scripts.some(({ isRelative }) => isRelative) }),
     mounts: all,
-    hidden: all.flatMap(({ host, guest }) =>
-      findHidden(host, protection).map((folder) => `${guest}${folder.slice(host.length)}`),
-    ),
+    hidden: findAllHidden(all, protection),
     notes: installed === 'missing' ? [notInstalled(command)] : [],
   }
 }

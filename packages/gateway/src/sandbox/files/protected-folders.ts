@@ -1,5 +1,6 @@
 import { existsSync, realpathSync } from 'node:fs'
 import { dirname, join, sep } from 'node:path'
+import type { Mount } from '../drivers/driver.ts'
 
 export interface ProtectedFolders {
   /** The user's home folder. Neither it nor a folder around it is ever shown as a whole. */
@@ -42,8 +43,15 @@ export function findProtection(path: string, { home, secret }: ProtectedFolders)
 }
 
 /** The existing folders below a path that must be hidden if it is shown. */
-export function findHidden(path: string, { secret }: ProtectedFolders): readonly string[] {
+function findHidden(path: string, { secret }: ProtectedFolders): readonly string[] {
   return secret.filter((folder) => isInside(folder, path) && existsSync(folder))
+}
+
+/** Where folders are inside that must be hidden because of these mounts. */
+export function findAllHidden(mounts: readonly Mount[], protection: ProtectedFolders): readonly string[] {
+  return mounts.flatMap(({ host, guest }) =>
+    findHidden(host, protection).map((folder) => `${guest}${folder.slice(host.length)}`),
+  )
 }
 
 export const isInside = (path: string, folder: string): boolean =>

@@ -71,7 +71,12 @@ const serverSchema = z
         cwd: z.string().optional(),
         per: z.enum(['gateway', 'session']).optional(),
         sandbox: z
-          .object({ network: z.enum(['brokered', 'none']), mounts: z.array(z.string()) })
+          .object({
+            driver: z.enum(['auto', 'bubblewrap', 'docker', 'podman']),
+            image: z.string().optional(),
+            network: z.enum(['brokered', 'none']),
+            mounts: z.array(z.string()),
+          })
           .optional()
           .openapi({ description: 'How it is isolated; missing if it has all rights of the user.' }),
         url: z.string().optional().openapi({ description: 'Without user, password and query.' }),
@@ -170,7 +175,9 @@ function addressView(config: UpstreamConfig): Partial<ServerView['config']> {
 }
 
 function sandboxView(sandbox: ServerSandbox | undefined, mask: (text: string) => string) {
-  return sandbox && { network: sandbox.network, mounts: sandbox.mounts.map(mask) }
+  if (sandbox === undefined) return undefined
+  const { driver, image, network, mounts } = sandbox
+  return { driver, network, mounts: mounts.map(mask), ...(image !== undefined && { image: mask(image) }) }
 }
 
 /** The user part and the query of a URL may contain tokens. */

@@ -7,6 +7,8 @@ export interface WatchdogOptions {
   /** The mark of this run of the gateway; the marks of its servers are below it. */
   readonly runMark: string
   readonly environment: Readonly<Record<string, string | undefined>>
+  /** For the programs of container engines. */
+  readonly engineEnvironment?: Readonly<Record<string, string>>
   /** It died and was replaced, or it cannot be started. */
   readonly onWarning?: (text: string) => void
   readonly shell?: string
@@ -28,6 +30,7 @@ export function openWatchdog(options: WatchdogOptions): Watchdog {
 export class Watchdog {
   readonly #options: WatchdogOptions
   readonly #groups = new Set<number>()
+  readonly #engines = new Set<string>()
   #child: ChildProcess | undefined
   #failures = 0
   #startedAt = 0
@@ -52,6 +55,12 @@ export class Watchdog {
   /** The group is gone: another process may soon get its number. */
   release(group: number): void {
     if (this.#groups.delete(group)) this.#write(`-${group}\n`)
+  }
+
+  /** Removes the containers of this run by this program (docker, podman) if we die. */
+  watchContainers(program: string): void {
+    this.#engines.add(program)
+    this.#write(`=${program}\n`)
   }
 
   /** Groups that are still watched are ended. */
@@ -100,12 +109,17 @@ export class Watchdog {
     const pipe = child.stdin as Socket | null
     pipe?.unref()
     for (const group of this.#groups) this.#write(`+${group}\n`)
+    for (const program of this.#engines) this.#write(`=${program}\n`)
   }
 
   /** A gateway above us must find this process too. But it must not have our own mark. */
   #environment(): Record<string, string> {
     const { PATH, [MARK_VARIABLE]: above } = this.#options.environment
-    return { PATH: PATH ?? '/usr/bin:/bin', ...(above !== undefined && { [MARK_VARIABLE]: above }) }
+    return {
+      ...this.#options.engineEnvironment,
+      PATH: PATH ?? '/usr/bin:/bin',
+      ...(above !== undefined && { [MARK_VARIABLE]: above }),
+    }
   }
 
   #write(line: string): void {
@@ -133,7 +147,8 @@ export class Watchdog {
 
 /**
  * What the watchdog runs: plain POSIX sh, which needs about one megabyte; a second node would need forty. `$1` is the
- * mark of the run. On stdin, `+n` and `-n` register and release a process group, and `.` announces an orderly end. If
+ * mark of the run. On stdin, `+n` and `-n` register and release a process group, `=program` names a program that lists
+ * and removes containers as docker does, and `.` announces an orderly end. If
  * stdin ends without it, the gateway was killed. Groups are killed first and with builtins only, since a server that
  * filled the process table leaves no room for a fork. Then everything is killed that shares a session with them or has
  * the mark, until nothing is left. If grep cannot read NUL-terminated lines (BusyBox), the shell itself reads the
@@ -144,12 +159,14 @@ trap '' HUP INT QUIT TERM
 mark=$1
 groups=' '
 orderly=
+engine_count=0
 
 while IFS= read -r line; do
   number=\${line#?}
   case $line in
     +*) groups="$groups$number " ;;
     -*) case $groups in *" $number "*) groups="\${groups%% $number *} \${groups#* $number }" ;; esac ;;
+    =*) engine_count=$((engine_count + 1)); eval "engine_$engine_count=\\$number" ;;
     .) orderly=1 ;;
   esac
 done
@@ -202,4 +219,25 @@ while [ -n "$found" ] && [ "$round" -lt 50 ]; do
   strike_marked
   [ -z "$found" ] || sleep 0.05 || sleep 1
 done
+
+# Killing the program of an engine does not end its containers. One that was being created may appear a little later.
+remove_containers() {
+  empty=0
+  round=0
+  while [ "$empty" -lt 2 ] && [ "$round" -lt 50 ]; do
+    round=$((round + 1))
+    ids=$("$1" ps --all --quiet --filter "label=sallyport.run=$mark") || return
+    [ -n "$ids" ] && empty=0 || empty=$((empty + 1))
+    for id in $ids; do "$1" rm --force --volumes "$id" & done
+    wait
+    [ "$empty" -gt 1 ] || sleep 0.2 || sleep 1
+  done
+}
+
+while [ "$engine_count" -gt 0 ]; do
+  eval "engine=\\$engine_$engine_count"
+  remove_containers "$engine" &
+  engine_count=$((engine_count - 1))
+done
+wait
 `

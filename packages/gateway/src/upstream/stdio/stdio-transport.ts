@@ -2,7 +2,7 @@ import { existsSync, statSync } from 'node:fs'
 import path from 'node:path'
 import type { Writable } from 'node:stream'
 import { cutText, maskSecrets, SallyportError } from '@sallyport/core'
-import type { ProgramServerConfig } from '../../config/config.ts'
+import { imageOf, type ProgramServerConfig } from '../../config/config.ts'
 import type { SandboxedProgram, ServerSandbox } from '../../sandbox/sandbox.ts'
 import { GATEWAY_PERMIT, recheckPermit, usePermit } from '../permit.ts'
 import {
@@ -118,7 +118,7 @@ export class StdioTransport implements Transport {
     if (openSandbox) {
       // Inside, it would be created.
       if (folderProblem(config)) throw spawnFailure(config, undefined, undefined)
-      return this.#startInside(await openSandbox(own))
+      return this.#startInside(await openSandbox({ ...own, [MARK_VARIABLE]: mark }))
     }
     const env = buildChildEnvironment({ inherited: environment, own, mark })
     const { command, args, cwd } = config
@@ -400,8 +400,9 @@ export function spawnFailure(
 }
 
 /** The system reports a missing folder and a missing program alike. */
-function folderProblem({ cwd }: ProgramServerConfig): Explanation | undefined {
-  if (cwd === undefined || cwd.includes('\0')) return undefined
+function folderProblem(config: ProgramServerConfig): Explanation | undefined {
+  const { cwd } = config
+  if (cwd === undefined || imageOf(config) !== undefined || cwd.includes('\0')) return undefined
   const folder = statSync(cwd, { throwIfNoEntry: false })
   if (folder?.isDirectory()) return undefined
   return {
