@@ -166,6 +166,7 @@ console.log(
     .join(' ')}, ${ROUNDS} rounds`,
 )
 const origin = await openOrigin()
+/** @type {any} */
 const { port } = origin.address()
 const gateway = await openGateway(port)
 try {

@@ -3,7 +3,7 @@ import { Plus } from 'lucide-react'
 import { Link, useParams } from 'react-router'
 import { Page } from '../../parts/page.tsx'
 import { Failed, Loading, Note } from '../../parts/states.tsx'
-import { useMay } from '../../shell/roles.tsx'
+import { useMay } from '../../shell/roles.ts'
 import {
   type Agent,
   agentsQuery,

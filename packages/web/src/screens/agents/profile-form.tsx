@@ -4,7 +4,7 @@ import { useNavigate } from 'react-router'
 import { diffLines } from '../../parts/diff-lines.ts'
 import { DiffView } from '../../parts/diff-view.tsx'
 import { Failed, Loading, Note } from '../../parts/states.tsx'
-import { useMay } from '../../shell/roles.tsx'
+import { useMay } from '../../shell/roles.ts'
 import { useToast } from '../../shell/toasts.tsx'
 import {
   type Agent,
