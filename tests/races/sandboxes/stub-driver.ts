@@ -1,7 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { linkSync, rmSync } from 'node:fs'
-import { mkdtemp } from 'node:fs/promises'
+import { linkSync, mkdtempSync, rmSync } from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -26,16 +25,15 @@ export class StubDriver implements SandboxDriver {
   readonly programs = new Set<LeakingServer>()
   readonly #random = new Random(readSeed())
   #count = 0
-  #folder: string | undefined
+  readonly #folder = mkdtempSync(join(tmpdir(), 'sallyport-stub-'))
 
   async probe(): Promise<{ readonly ok: true }> {
-    this.#folder ??= await mkdtemp(join(tmpdir(), 'stub-'))
     return { ok: true }
   }
 
   async prepare(spec: SandboxSpec, { egressSocket }: SandboxParts): Promise<PreparedSandbox> {
     await this.#pause()
-    const path = (name: string): string => join(this.#folder ?? '', `${this.#count}-${name}`)
+    const path = (name: string): string => join(this.#folder, `${this.#count}-${name}`)
     this.#count++
     // As a mount does, it outlives the folder of the sandbox.
     const [egress, pipe] = [path('egress'), path('pipe')]
@@ -57,7 +55,7 @@ export class StubDriver implements SandboxDriver {
   }
 
   close(): void {
-    if (this.#folder !== undefined) rmSync(this.#folder, { recursive: true })
+    rmSync(this.#folder, { recursive: true })
   }
 
   /** A label may rise while a sandbox starts. */
