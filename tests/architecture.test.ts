@@ -454,7 +454,14 @@ describe('what is sent to a server', () => {
   it('carries the permit of the gateway only if it is a message of the gateway itself', () => {
     const users = sources
       .filter((path) => /\bGATEWAY_PERMIT\b/.test(textOf(path)))
-      .map((path) => path.slice(upstream.length + 1))
-    expect(users.toSorted()).toEqual(['http/http-exchange.ts', 'link/link.ts', 'permit.ts', 'stdio/stdio-transport.ts'])
+      .map((path) => path.slice(path.indexOf('/src/') + '/src/'.length))
+    expect(users.toSorted()).toEqual([
+      'compose/server-purges.ts',
+      'upstream/http/http-exchange.ts',
+      'upstream/link/link.ts',
+      'upstream/permit.ts',
+      'upstream/stdio/stdio-transport.ts',
+      'upstream/upstream.ts',
+    ])
   })
 })

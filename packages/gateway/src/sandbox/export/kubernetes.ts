@@ -47,7 +47,7 @@ export function exportKubernetes(deployment: Deployment): string {
     ...(needsProxy ? formatProxy(deployment) : []),
     ...instances.flatMap((instance) => [
       formatDeployment(instance),
-      formatService(instance.name, instance.server.port),
+      buildServiceObject(instance.name, instance.server.port),
     ]),
   ]
   const url = ({ name, server }: Instance): string => `http://${name}:${server.port}${server.path}`
@@ -221,7 +221,7 @@ function formatCanary(own: number | undefined): object {
   }
 }
 
-const formatService = (name: string, port: number): object => ({
+const buildServiceObject = (name: string, port: number): object => ({
   apiVersion: 'v1',
   kind: 'Service',
   metadata: { name },

@@ -26,7 +26,10 @@ function useAnswer(approval: ApprovalView) {
   return useMutation({
     mutationFn: ({ answer, why }: { readonly answer: Answer; readonly why?: string }) =>
       read(
-        api.approvals[':id'].$post({ param: { id: approval.id }, json: { answer, via: 'web', ...(why && { why }) } }),
+        api.approvals[':id'].$post({
+          param: { id: approval.id },
+          json: { answer, via: 'web', hash: approval.hash, ...(why && { why }) },
+        }),
       ),
     onSuccess: ({ answer, unwritten }) =>
       toast(unwritten ? `Approved once: ${unwritten}` : `${DONE[answer]}: ${shortName(approval).slice(0, 80)}`),
