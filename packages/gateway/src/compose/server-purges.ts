@@ -23,7 +23,8 @@ export interface ServerPurgesOptions {
   readonly onWarning: (text: string) => void
 }
 
-const RETRY_INTERVAL_MS = 60_000
+const FIRST_RETRY_MS = 1_000
+const MAX_RETRY_MS = 60_000
 const TIMEOUT_MS = 10_000
 const METHOD_NOT_FOUND = -32601
 
@@ -31,6 +32,7 @@ const METHOD_NOT_FOUND = -32601
 export class ServerPurges {
   readonly #options: ServerPurgesOptions
   #timer: NodeJS.Timeout | undefined
+  #delay = FIRST_RETRY_MS
   #working: Promise<unknown> = Promise.resolve()
   #isClosed = false
   readonly #warned = new Set<string>()
@@ -83,6 +85,7 @@ export class ServerPurges {
     const outcomes = await Promise.all(open.map((id) => this.#ask(id, owner)))
     const answered = outcomes.filter(({ outcome }) => outcome !== 'failed').map(({ server }) => server)
     if (answered.length < outcomes.length) this.#retryLater()
+    else this.#delay = FIRST_RETRY_MS
     await ended.forgetAtServers(owner, {
       done: [...pending.done, ...answered],
       isAll: answered.length === outcomes.length,
@@ -92,7 +95,10 @@ export class ServerPurges {
 
   #retryLater(): void {
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.retry('failed'), RETRY_INTERVAL_MS).unref()
+    const isLast = this.#delay === MAX_RETRY_MS
+    // Only then it is worth a warning: a server that has just connected may need a moment.
+    this.#timer = setTimeout(() => this.retry(isLast ? 'failed' : undefined), this.#delay).unref()
+    this.#delay = Math.min(2 * this.#delay, MAX_RETRY_MS)
   }
 
   async #ask(server: string, owner: Owner): Promise<ServerPurge> {

@@ -5,6 +5,7 @@ import {
   APPROVAL_ANSWERS,
   type EffectiveAnswer,
   type LineChange,
+  type ApprovalView,
   type PendingApproval,
   toApprovalView,
 } from '../../governance/governance.ts'
@@ -61,6 +62,8 @@ const answeredSchema = z
   .openapi('AnsweredApproval')
 
 type ApprovalJson = z.infer<typeof approvalSchema>
+/** With the hash that an answer names. */
+export type ShownApproval = ApprovalView & Pick<ApprovalJson, 'hash'>
 export type AnsweredApproval = z.infer<typeof answeredSchema>
 
 const answerBody = strictInput({
