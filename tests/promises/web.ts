@@ -16,6 +16,11 @@ export const WEB_PROMISES = {
     state: 'partial',
     missing: 'the network mode of each sandbox, and remedies',
   },
+  'WEB-8': {
+    text: 'Each server with its state and why, the next try, restarts, latency, its last day, its last messages, and the tools that came and went',
+    state: 'partial',
+    missing: 'the login of servers',
+  },
   'WEB-10': {
     text: 'The mode with the panic switch, what needs a person, calls, refusals, and what changed today',
     state: 'built',
@@ -44,6 +49,6 @@ export const WEB_PROMISES = {
   'WEB-16': {
     text: 'Servers can be added by form, by pasted text of any agent, or from an agent’s file, enabled, restarted and removed, after the diff of config.yaml was shown; an agent is connected with a token that expires',
     state: 'partial',
-    missing: 'the screens for it, and the login of servers',
+    missing: 'the screens for agents’ files and connections, editing a server that is there, and the login of servers',
   },
 } as const satisfies Record<string, Promised>

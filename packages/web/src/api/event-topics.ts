@@ -7,10 +7,10 @@ import { liveQuery, modeQuery } from './queries.ts'
 const TOPICS: readonly (readonly [prefix: string, topics: readonly string[]])[] = [
   ['APPROVAL_', ['approvals']],
   ['MODE_CHANGED', ['mode', 'status', 'tools', 'approvals', 'overview']],
-  ['UPSTREAM_', ['servers', 'status', 'tools', 'overview']],
+  ['UPSTREAM_', ['servers', 'status', 'tools', 'overview', 'health']],
   ['CONFIG_', ['servers', 'status', 'tools', 'agents', 'settings']],
   ['COUNTERPART_', ['servers']],
-  ['TOOLS_', ['tools', 'offers', 'tools-file', 'status', 'servers', 'agents', 'overview']],
+  ['TOOLS_', ['tools', 'offers', 'tools-file', 'status', 'servers', 'agents', 'overview', 'health']],
   ['PIN_CHANGED', ['tools', 'offers', 'tools-file']],
   ['DEFINITION_', ['tools', 'offers', 'status']],
   ['FINDINGS_', ['tools', 'offers', 'status']],
@@ -24,7 +24,7 @@ const TOPICS: readonly (readonly [prefix: string, topics: readonly string[]])[] 
 ]
 
 /** What changes with every call is read again only after a pause. */
-const SLOW_TOPICS: ReadonlySet<string> = new Set(['calls', 'savings', 'sessions', 'overview'])
+const SLOW_TOPICS: ReadonlySet<string> = new Set(['calls', 'savings', 'sessions', 'overview', 'health'])
 const SLOW_MS = 3_000
 const FAST_MS = 50
 

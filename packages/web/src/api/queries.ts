@@ -29,6 +29,11 @@ export const serversQuery = queryOptions({
   queryFn: async () => (await read(api.servers.$get())).servers,
 })
 
+export const agentsQuery = queryOptions({
+  queryKey: ['agents'],
+  queryFn: async () => (await read(api.agents.$get())).agents,
+})
+
 export const toolsQuery = queryOptions({
   queryKey: ['tools'],
   queryFn: async () => (await read(api.tools.$get({ query: {} }))).tools,

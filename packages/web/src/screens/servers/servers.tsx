@@ -1,32 +1,67 @@
 import { useQuery } from '@tanstack/react-query'
-import { useSearchParams } from 'react-router'
+import { Plus } from 'lucide-react'
+import { Link, useParams, useSearchParams } from 'react-router'
 import type { ServerView } from '../../../../gateway/src/serve/api/api.ts'
 import { serversQuery } from '../../api/queries.ts'
-import { ForeignText } from '../../parts/foreign-text.tsx'
-import { formatCount, formatWhen } from '../../parts/format.ts'
+import { formatCount } from '../../parts/format.ts'
 import { Page } from '../../parts/page.tsx'
 import { Empty, Loaded } from '../../parts/states.tsx'
+import { useMay } from '../../shell/roles.ts'
+import { AddServer } from './add-server.tsx'
+import { ServerRow } from './server-row.tsx'
 import './servers.css'
 
 const DOWN_STATES: ReadonlySet<string> = new Set(['broken', 'restarting'])
+/** With more servers, the last day is read only of the one that is open. */
+const MAX_STRIPS = 20
 
+/** The servers behind the gateway: `/servers/memory` is one of them, `?add=form` and `?add=paste` add one. */
 export function Servers() {
   const query = useQuery(serversQuery)
+  const { id } = useParams()
   const [search] = useSearchParams()
+  const mayChange = useMay('operator')
   const wanted = search.get('state')
+  const adding = search.get('add')
   return (
-    <Page title="Servers" lead="The MCP servers behind this gateway.">
+    <Page
+      title="Servers"
+      lead={query.data ? summarize(query.data) : 'The MCP servers behind this gateway.'}
+      actions={
+        mayChange &&
+        adding === null && (
+          <Link className="btn btn-primary" to="/servers?add=form">
+            <Plus className="i" aria-hidden="true" />
+            Add a server
+          </Link>
+        )
+      }
+    >
+      {mayChange && adding !== null && <AddServer by={adding === 'paste' ? 'paste' : 'form'} />}
+      {wanted !== null && (
+        <p className="bar-line">
+          Only servers that are {wanted}. <Link to="/servers">Show all</Link>
+        </p>
+      )}
       <Loaded query={query} what="the servers">
-        {(servers) => <ServerList servers={servers.filter((server) => isWanted(server, wanted))} />}
+        {(servers) => <ServerList servers={servers.filter((server) => isWanted(server, wanted))} opened={id} />}
       </Loaded>
     </Page>
   )
 }
 
+const summarize = (servers: readonly ServerView[]): string =>
+  `${formatCount(servers.length, 'server')}, ${servers.filter(({ state }) => state === 'ready').length} ready`
+
 const isWanted = ({ state }: ServerView, wanted: string | null): boolean =>
   wanted === null || (wanted === 'down' ? DOWN_STATES.has(state) : state === wanted)
 
-function ServerList({ servers }: { readonly servers: readonly ServerView[] }) {
+interface ServerListProps {
+  readonly servers: readonly ServerView[]
+  readonly opened: string | undefined
+}
+
+function ServerList({ servers, opened }: ServerListProps) {
   if (servers.length === 0)
     return (
       <Empty title="No server here" command="sallyport import">
@@ -36,84 +71,13 @@ function ServerList({ servers }: { readonly servers: readonly ServerView[] }) {
   return (
     <ul className="panel">
       {servers.map((server) => (
-        <li key={server.id}>
-          <details className="server">
-            <summary>
-              <span />
-              <strong className="cut">{server.config.title ?? server.id}</strong>
-              <ServerState state={server.state} />
-              <span className="cut muted">
-                <ForeignText text={server.reason ?? ''} />
-              </span>
-              <span className="num small muted s-more">{formatCount(server.tools, 'tool')}</span>
-              <span className="num small muted s-more">
-                {server.restarts > 0 && formatCount(server.restarts, 'restart')}
-              </span>
-              <span className="num small faint s-more">{formatWhen(server.since)}</span>
-            </summary>
-            <ServerBody server={server} />
-          </details>
-        </li>
+        <ServerRow
+          key={server.id}
+          server={server}
+          isOpen={server.id === opened}
+          withHealth={servers.length <= MAX_STRIPS || server.id === opened}
+        />
       ))}
     </ul>
-  )
-}
-
-const STATE_STYLES: Readonly<Record<ServerView['state'], string>> = {
-  ready: 'ready',
-  starting: 'off',
-  stopped: 'off',
-  disabled: 'off',
-  closed: 'off',
-  restarting: 'backoff',
-  broken: 'failed',
-  'needs-login': 'login',
-}
-
-const ServerState = ({ state }: Pick<ServerView, 'state'>) => (
-  <span className={`state state-${STATE_STYLES[state]}`}>{state}</span>
-)
-
-function ServerBody({ server: { kind, reason, messages, config, counterpart } }: { readonly server: ServerView }) {
-  return (
-    <div className="server-body">
-      <dl className="dl">
-        <dt>Kind</dt>
-        <dd>{kind}</dd>
-        <dt>Defined in</dt>
-        <dd>
-          <code>
-            {config.location.file}:{config.location.line}
-          </code>
-        </dd>
-        {reason !== undefined && (
-          <>
-            <dt>Why</dt>
-            <dd>
-              <ForeignText text={reason} />
-            </dd>
-          </>
-        )}
-        {counterpart && (
-          <>
-            <dt>Isolated instance</dt>
-            <dd>
-              {counterpart.state},{' '}
-              {formatCount(counterpart.missing.length + counterpart.differing.length, 'different tool')}
-            </dd>
-          </>
-        )}
-      </dl>
-      {messages.length > 0 && (
-        <pre className="code code-plain soft">
-          {messages.map((message, index) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: lines have no identity but their position.
-            <span key={index}>
-              <ForeignText text={message} limit={2_000} />
-            </span>
-          ))}
-        </pre>
-      )}
-    </div>
   )
 }

@@ -1,0 +1,164 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { LegacyClient } from '../harness/mcp-client.ts'
+import { replaceFile } from '../harness/run-gateway.ts'
+import { promise } from '../promises.ts'
+import { findBarriers, npmServer, openWebBench, shoot, type WebBench } from './web-bench.ts'
+
+const MEMORY = npmServer('memory')
+/** What this server says before it ends has a character that turns the direction of text. */
+const DEAD = { command: process.execPath, args: ['-e', 'console.error("no \\u202eDATABASE_URL"); process.exit(3)'] }
+const CONFIG = `# ours, and nobody else's
+governance: { enforce: false }
+mcp_servers:
+  memory: # for notes
+    command: ${JSON.stringify(MEMORY.command)}
+    args: ${JSON.stringify(MEMORY.args)}
+  dead: ${JSON.stringify(DEAD)}
+# the end
+`
+
+describe('the servers', () => {
+  let bench: WebBench
+
+  beforeAll(async () => {
+    bench = await openWebBench(CONFIG)
+  })
+
+  afterAll(() => bench?.close())
+
+  const path = (): string => join(bench.gateway.home, 'config.yaml')
+  const readConfig = (): string => readFileSync(path(), 'utf8')
+
+  it(`${promise('WEB-8')} a dead server shows why, its last words with hidden characters visible, and its next try`, async () => {
+    const { page, problems, close } = await bench.open('/servers/dead')
+    const row = page.getByRole('listitem').filter({ has: page.locator('details[open]') })
+    await row
+      .getByText(/code 3/)
+      .first()
+      .waitFor()
+    await row.getByRole('region', { name: 'Last messages of dead' }).getByText('U+202E').first().waitFor()
+    await row
+      .getByText(/restarting|broken/)
+      .first()
+      .waitFor()
+    await row.getByRole('img', { name: /^The last 24 hours/ }).waitFor()
+    expect(await findBarriers(page)).toEqual([])
+    await shoot(page, 'servers-dead')
+    expect(problems).toEqual([])
+    await close()
+  })
+
+  it(`${promise('WEB-8')} a restart starts another process, whose tools work, and the strip and latency are of the records`, async () => {
+    const client = await LegacyClient.open(bench.gateway.mcp)
+    await client.call('memory_read_graph', {})
+    const { page, problems, close } = await bench.open('/servers')
+    await page.getByText('memory', { exact: true }).click()
+    await expect.poll(() => new URL(page.url()).pathname).toBe('/servers/memory')
+    const row = page.getByRole('listitem').filter({ has: page.locator('details[open]') })
+    await row.getByText('read_graph').first().waitFor()
+    await row.getByText(/^half of 1 call within/).waitFor()
+    const before = await readPid(bench, 'memory')
+    await row.getByRole('button', { name: 'Restart' }).click()
+    await page.getByText('memory is starting again.').waitFor()
+    await expect.poll(() => readPid(bench, 'memory')).not.toBe(before)
+    await row.getByText('ready', { exact: true }).waitFor()
+    expect(await client.call('memory_read_graph', {})).not.toHaveProperty('isError', true)
+    await shoot(page, 'servers')
+    expect(problems).toEqual([])
+    await close()
+  })
+
+  it(`${promise('WEB-16')} adds a server from pasted text of another agent: diff first, comments kept, keys not written`, async () => {
+    const before = readConfig()
+    const { page, problems, close } = await bench.open('/servers')
+    await page.getByRole('link', { name: 'Add a server' }).click()
+    await page.getByRole('link', { name: 'Paste JSON or TOML' }).click()
+    const key = `ghp_${'a1B2'.repeat(9)}`
+    const entry = { ...npmServer('everything'), env: { GITHUB_TOKEN: key } }
+    await page.getByLabel(/^The entry/).fill(JSON.stringify({ mcpServers: { everything: entry } }))
+    await page.getByRole('button', { name: 'Show the change' }).click()
+    const change = page.getByRole('region', { name: 'The change of config.yaml' })
+    await change.locator('.add', { hasText: 'everything:' }).waitFor()
+    expect(await change.locator('.del').count()).toBe(0)
+    await page.getByText(/stays disabled until GITHUB_TOKEN/).waitFor()
+    expect(await page.getByText(key).count()).toBe(1)
+    expect(await findBarriers(page)).toEqual([])
+    await shoot(page, 'servers-add')
+    expect(readConfig()).toBe(before)
+    await page.getByRole('button', { name: 'Write to config.yaml' }).click()
+    await expect.poll(() => new URL(page.url()).pathname).toBe('/servers/everything')
+    await page.getByText('disabled', { exact: true }).first().waitFor()
+    const after = readConfig()
+    for (const comment of ["# ours, and nobody else's", '# for notes', '# the end']) expect(after).toContain(comment)
+    expect(after.split('\n')).toEqual(expect.arrayContaining(before.split('\n')))
+    expect(after).not.toContain(key)
+    expect(problems).toEqual([])
+    await close()
+  })
+
+  it(`${promise('WEB-16')} adds one by its form, and disables and removes it, each after its diff`, async () => {
+    const before = readConfig()
+    const { page, problems, close } = await bench.open('/servers?add=form')
+    const { command, args } = npmServer('sequential-thinking')
+    await page.getByLabel('Name').fill('thinking')
+    await page.getByLabel('Command').fill(command)
+    await page.getByLabel('Arguments').fill(args.join('\n'))
+    await page.getByLabel('Variables').fill('wrong')
+    await page.getByRole('button', { name: 'Show the change' }).click()
+    await page.getByRole('alert').getByText('"wrong" is not NAME=value.').waitFor()
+    await page.getByLabel('Variables').fill('LEVEL=a=b')
+    await page.getByRole('button', { name: 'Show the change' }).click()
+    await page.getByRole('button', { name: 'Write to config.yaml' }).click()
+    const row = page.getByRole('listitem').filter({ has: page.locator('details[open]') })
+    await row.getByText('ready', { exact: true }).waitFor()
+    await row.getByText('sequentialthinking').first().waitFor()
+    await row.getByRole('button', { name: 'Disable…' }).click()
+    await row.locator('.add', { hasText: 'enabled: false' }).waitFor()
+    await row.getByRole('button', { name: 'Write to config.yaml' }).click()
+    await row.getByText('disabled', { exact: true }).waitFor()
+    await row.getByRole('button', { name: 'Remove…' }).click()
+    await row.locator('.del', { hasText: 'thinking:' }).waitFor()
+    await row.getByRole('button', { name: 'Write to config.yaml' }).click()
+    await row.waitFor({ state: 'detached' })
+    expect(readConfig()).toBe(before)
+    expect(problems).toEqual([])
+    await close()
+  })
+
+  it(`${promise('WEB-16')} writes nothing if the file is another one by now, and shows the change again`, async () => {
+    const { page, problems, close } = await bench.open('/servers/dead')
+    await page.getByRole('button', { name: 'Remove…' }).click()
+    const change = page.getByRole('region', { name: 'The change of config.yaml' })
+    await change.locator('.del', { hasText: 'dead:' }).waitFor()
+    const meanwhile = readConfig().replace('# the end', '# the end, written by somebody else')
+    replaceFile(path(), meanwhile)
+    await page.getByRole('button', { name: 'Write to config.yaml' }).click()
+    await page.getByRole('alert').getByText('CONFIG_CHANGED').waitFor()
+    await shoot(page, 'servers-conflict')
+    expect(readConfig()).toBe(meanwhile)
+    await page.getByRole('button', { name: 'Show the change again' }).click()
+    await page.getByRole('button', { name: 'Write to config.yaml' }).click()
+    await expect.poll(readConfig).not.toContain('dead:')
+    expect(readConfig()).toContain('written by somebody else')
+    // The refusal itself is an error in the console of a browser.
+    expect(problems.filter((problem) => !problem.includes('409'))).toEqual([])
+    await close()
+  })
+
+  it(`${promise('WEB-11')} are usable on a phone and in the dark`, async () => {
+    const { page, close } = await bench.open('/servers/memory', { size: 'phone', scheme: 'dark' })
+    await page.getByRole('button', { name: 'Restart' }).waitFor()
+    expect(await findBarriers(page)).toEqual([])
+    expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true)
+    await shoot(page, 'servers-phone-dark')
+    await close()
+  })
+})
+
+async function readPid({ gateway }: WebBench, id: string): Promise<number | undefined> {
+  const headers = { authorization: `Bearer ${gateway.token('operator')}` }
+  const response = await fetch(`${gateway.url}/api/servers/${id}`, { headers })
+  return ((await response.json()) as { readonly pid?: number }).pid
+}
