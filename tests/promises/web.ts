@@ -1,6 +1,11 @@
 import type { Promised } from './promised.ts'
 
 export const WEB_PROMISES = {
+  'WEB-3': {
+    text: 'The native servers of each type of agent, as read from its files with their paths, which are only read; the gateway’s own servers with the diff before saving, and comments kept',
+    state: 'partial',
+    missing: 'editing a server that is in config.yaml',
+  },
   'WEB-4': {
     text: 'Calls that wait: who, what exactly, why; folded values are opened first; once, session, always with the lines it writes, or a denial with a reason; by keys alone',
     state: 'partial',
@@ -49,6 +54,6 @@ export const WEB_PROMISES = {
   'WEB-16': {
     text: 'Servers can be added by form, by pasted text of any agent, or from an agent’s file, enabled, restarted and removed, after the diff of config.yaml was shown; an agent is connected with a token that expires',
     state: 'partial',
-    missing: 'the screens for agents’ files and connections, editing a server that is there, and the login of servers',
+    missing: 'the login of servers',
   },
 } as const satisfies Record<string, Promised>

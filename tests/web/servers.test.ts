@@ -1,14 +1,15 @@
-import { readFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { LegacyClient } from '../harness/mcp-client.ts'
 import { replaceFile } from '../harness/run-gateway.ts'
 import { promise } from '../promises.ts'
 import { findBarriers, npmServer, openWebBench, shoot, type WebBench } from './web-bench.ts'
 
 const MEMORY = npmServer('memory')
-/** What this server says before it ends has a character that turns the direction of text. */
-const DEAD = { command: process.execPath, args: ['-e', 'console.error("no \\u202eDATABASE_URL"); process.exit(3)'] }
+/** What this server says before it ends has a letter that looks like another one. */
+const DEAD = { command: process.execPath, args: ['-e', 'console.error("no p\\u0430ssword"); process.exit(3)'] }
 const CONFIG = `# ours, and nobody else's
 governance: { enforce: false }
 mcp_servers:
@@ -18,27 +19,41 @@ mcp_servers:
   dead: ${JSON.stringify(DEAD)}
 # the end
 `
+const THINKING = npmServer('sequential-thinking')
+const CODEX = `model = "any"
+[mcp_servers.thoughts]
+command = ${JSON.stringify(THINKING.command)}
+args = ${JSON.stringify(THINKING.args)}
+`
 
 describe('the servers', () => {
+  const codex = mkdtempSync(join(tmpdir(), 'sallyport-codex-'))
   let bench: WebBench
 
   beforeAll(async () => {
-    bench = await openWebBench(CONFIG)
+    vi.stubEnv('CODEX_HOME', codex)
+    writeFileSync(join(codex, 'config.toml'), CODEX)
+    bench = await openWebBench({})
+    bench.gateway.writeConfig(CONFIG)
   })
 
-  afterAll(() => bench?.close())
+  afterAll(async () => {
+    vi.unstubAllEnvs()
+    await bench?.close()
+    rmSync(codex, { recursive: true, force: true })
+  })
 
   const path = (): string => join(bench.gateway.home, 'config.yaml')
   const readConfig = (): string => readFileSync(path(), 'utf8')
 
-  it(`${promise('WEB-8')} a dead server shows why, its last words with hidden characters visible, and its next try`, async () => {
+  it(`${promise('WEB-8')} a dead server shows why, its last words with lookalikes marked, and its next try`, async () => {
     const { page, problems, close } = await bench.open('/servers/dead')
     const row = page.getByRole('listitem').filter({ has: page.locator('details[open]') })
     await row
       .getByText(/code 3/)
       .first()
       .waitFor()
-    await row.getByRole('region', { name: 'Last messages of dead' }).getByText('U+202E').first().waitFor()
+    await row.getByRole('region', { name: 'Last messages of dead' }).getByText('U+0430').first().waitFor()
     await row
       .getByText(/restarting|broken/)
       .first()
@@ -94,6 +109,7 @@ describe('the servers', () => {
     for (const comment of ["# ours, and nobody else's", '# for notes', '# the end']) expect(after).toContain(comment)
     expect(after.split('\n')).toEqual(expect.arrayContaining(before.split('\n')))
     expect(after).not.toContain(key)
+    expect(after).toMatch(/GITHUB_TOKEN: .?\$\{GITHUB_TOKEN\}/)
     expect(problems).toEqual([])
     await close()
   })
@@ -101,7 +117,7 @@ describe('the servers', () => {
   it(`${promise('WEB-16')} adds one by its form, and disables and removes it, each after its diff`, async () => {
     const before = readConfig()
     const { page, problems, close } = await bench.open('/servers?add=form')
-    const { command, args } = npmServer('sequential-thinking')
+    const { command, args } = THINKING
     await page.getByLabel('Name').fill('thinking')
     await page.getByLabel('Command').fill(command)
     await page.getByLabel('Arguments').fill(args.join('\n'))
@@ -144,6 +160,31 @@ describe('the servers', () => {
     expect(readConfig()).toContain('written by somebody else')
     // The refusal itself is an error in the console of a browser.
     expect(problems.filter((problem) => !problem.includes('409'))).toEqual([])
+    await close()
+  })
+
+  it(`${promise('WEB-3')} ${promise('WEB-16')} shows an agent’s own file, takes a server from it, and connects the agent`, async () => {
+    const { page, problems, close } = await bench.open('/settings/mcp/codex')
+    await page.getByRole('heading', { name: join(codex, 'config.toml') }).waitFor()
+    await page.getByRole('button', { name: 'Import thoughts…' }).click()
+    const change = page.getByRole('region', { name: 'The change of config.yaml' })
+    await change.locator('.add', { hasText: 'thoughts:' }).waitFor()
+    expect(await findBarriers(page)).toEqual([])
+    await shoot(page, 'mcp-settings')
+    await page.getByRole('button', { name: 'Write to config.yaml' }).click()
+    await page.getByRole('link', { name: 'in config.yaml' }).click()
+    const row = page.getByRole('listitem').filter({ has: page.locator('details[open]') })
+    await row.getByText('ready', { exact: true }).waitFor()
+    expect(readFileSync(join(codex, 'config.toml'), 'utf8')).toBe(CODEX)
+    await page.goto(`${bench.gateway.url}/settings/mcp/codex`)
+    await page.getByRole('button', { name: 'Make the entry and a token' }).click()
+    const entry = page.getByRole('region', { name: 'The entry' })
+    await entry.getByText('[mcp_servers.sallyport]').waitFor()
+    await entry.getByText(/^The token is shown only now/).waitFor()
+    expect(await findBarriers(page)).toEqual([])
+    await shoot(page, 'mcp-settings-connect')
+    expect(bench.gateway.records().filter(({ type }) => type === 'TOKEN_CREATED')).toHaveLength(1)
+    expect(problems).toEqual([])
     await close()
   })
 

@@ -1,4 +1,14 @@
-import { Activity, Blocks, FileCheck2, House, Inbox, type LucideIcon, Server, ShieldEllipsis } from 'lucide-react'
+import {
+  Activity,
+  Blocks,
+  FileCheck2,
+  House,
+  Inbox,
+  type LucideIcon,
+  Server,
+  Settings,
+  ShieldEllipsis,
+} from 'lucide-react'
 import type { ComponentType } from 'react'
 
 export interface Screen {
@@ -56,6 +66,11 @@ export const SCREENS: readonly Screen[] = [
     path: '/servers/:id?',
     load: async () => ({ Component: (await import('./servers/servers.tsx')).Servers }),
     nav: { title: 'Servers', icon: Server, group: 'Gateway', key: 'v' },
+  },
+  {
+    path: '/settings/mcp/:agent?',
+    load: async () => ({ Component: (await import('./mcp-settings/mcp-settings.tsx')).McpSettings }),
+    nav: { title: 'MCP settings', icon: Settings, group: 'Gateway', key: 'm' },
   },
 ]
 
