@@ -25,7 +25,7 @@ export function AgentFiles({ agent }: { readonly agent: string }) {
         <>
           <p className="muted">
             {program === undefined ? (
-              `${title} was not found on this machine.`
+              `The program of ${title} was not found on this machine.`
             ) : (
               <>
                 {title} is installed as <code>{program}</code>.

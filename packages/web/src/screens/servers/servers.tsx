@@ -56,6 +56,10 @@ const summarize = (servers: readonly ServerView[]): string =>
 const isWanted = ({ state }: ServerView, wanted: string | null): boolean =>
   wanted === null || (wanted === 'down' ? DOWN_STATES.has(state) : state === wanted)
 
+/** The gateway's own first, and then always in the same order, whichever was started last. */
+const byPlace = (a: ServerView, b: ServerView): number =>
+  Number(b.kind === 'built-in') - Number(a.kind === 'built-in') || a.id.localeCompare(b.id)
+
 interface ServerListProps {
   readonly servers: readonly ServerView[]
   readonly opened: string | undefined
@@ -70,7 +74,7 @@ function ServerList({ servers, opened }: ServerListProps) {
     )
   return (
     <ul className="panel">
-      {servers.map((server) => (
+      {servers.toSorted(byPlace).map((server) => (
         <ServerRow
           key={server.id}
           server={server}
