@@ -192,7 +192,7 @@ describe('the servers', () => {
     const { page, close } = await bench.open('/servers/memory', { size: 'phone', scheme: 'dark' })
     await page.getByRole('button', { name: 'Restart' }).waitFor()
     expect(await findBarriers(page)).toEqual([])
-    expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true)
+    expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
     await shoot(page, 'servers-phone-dark')
     await close()
   })

@@ -3,7 +3,6 @@ import { type FormEvent, useState } from 'react'
 import type { AgentConnection } from '../../../../gateway/src/serve/api/api.ts'
 import { api, read } from '../../api/client.ts'
 import { CopyButton } from '../../parts/command.tsx'
-import { formatWhen } from '../../parts/format.ts'
 import { Panel } from '../../parts/page.tsx'
 import { Failed, Note } from '../../parts/states.tsx'
 
@@ -94,7 +93,7 @@ function Connection({ connection }: { readonly connection: AgentConnection }) {
           <CopyButton text={token} label="Copy the token" />
         </div>
       )}
-      <Note>The token is shown only now. It is valid until {formatWhen(expires)}.</Note>
+      <Note>The token is shown only now. It is valid until {expires.slice(0, 10)}.</Note>
     </section>
   )
 }
