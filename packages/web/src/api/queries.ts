@@ -29,10 +29,11 @@ export const serversQuery = queryOptions({
   queryFn: async () => (await read(api.servers.$get())).servers,
 })
 
-export const agentsQuery = queryOptions({
-  queryKey: ['agents'],
-  queryFn: async () => (await read(api.agents.$get())).agents,
-})
+const fetchAgents = async () => (await read(api.agents.$get())).agents
+
+export type Agent = Awaited<ReturnType<typeof fetchAgents>>[number]
+
+export const agentsQuery = queryOptions({ queryKey: ['agents'], queryFn: fetchAgents })
 
 export const toolsQuery = queryOptions({
   queryKey: ['tools'],

@@ -1,8 +1,6 @@
 import { queryOptions } from '@tanstack/react-query'
 import { api, read } from '../../api/client.ts'
 
-const fetchAgents = async () => (await read(api.agents.$get())).agents
-
 async function fetchProfiles() {
   const response = await api.profiles.$get()
   const etag = response.headers.get('etag') ?? ''
@@ -12,7 +10,6 @@ async function fetchProfiles() {
 const fetchAgentTools = ({ agent, variant }: ProfileRef) =>
   read(api.agents[':agent'].tools.$get({ param: { agent: encodeURIComponent(agent) }, query: { variant } }))
 
-export type Agent = Awaited<ReturnType<typeof fetchAgents>>[number]
 /** All profiles, and the version of profiles.json that they are from. */
 export type Profiles = Awaited<ReturnType<typeof fetchProfiles>>
 export type Profile = Profiles['profiles'][number]
@@ -21,8 +18,6 @@ export type AgentServer = AgentTools['servers'][number]
 export type AgentTool = AgentServer['tools'][number]
 
 /** The first part of each key is a topic of api/event-topics.ts. */
-export const agentsQuery = queryOptions({ queryKey: ['agents'], queryFn: fetchAgents })
-
 export const profilesQuery = queryOptions({ queryKey: ['profiles'], queryFn: fetchProfiles })
 
 export const agentToolsQuery = (profile: ProfileRef) =>

@@ -1,18 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
 import { Plus } from 'lucide-react'
 import { Link, useParams } from 'react-router'
+import { type Agent, agentsQuery } from '../../api/queries.ts'
 import { Page } from '../../parts/page.tsx'
 import { Failed, Loading, Note } from '../../parts/states.tsx'
 import { useMay } from '../../shell/roles.ts'
-import {
-  type Agent,
-  agentsQuery,
-  type Profile,
-  type ProfileRef,
-  type Profiles,
-  profilesQuery,
-  variantOf,
-} from './agents-queries.ts'
+import { type Profile, type ProfileRef, type Profiles, profilesQuery, variantOf } from './agents-queries.ts'
 import { NewProfile } from './new-profile.tsx'
 import { ProfileForm } from './profile-form.tsx'
 import { ProfileList } from './profile-list.tsx'

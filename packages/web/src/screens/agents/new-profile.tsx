@@ -1,8 +1,9 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
 import { useNavigate, useSearchParams } from 'react-router'
+import type { Agent } from '../../api/queries.ts'
 import { Failed } from '../../parts/states.tsx'
-import { type Agent, type Profiles, saveProfile } from './agents-queries.ts'
+import { type Profiles, saveProfile } from './agents-queries.ts'
 
 /** Creates a profile that selects all tools; the tools are chosen in its form. */
 export function NewProfile({ agents, profiles }: { readonly agents: readonly Agent[]; readonly profiles: Profiles }) {

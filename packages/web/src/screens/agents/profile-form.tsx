@@ -1,13 +1,13 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useNavigate } from 'react-router'
+import type { Agent } from '../../api/queries.ts'
 import { diffLines } from '../../parts/diff-lines.ts'
 import { DiffView } from '../../parts/diff-view.tsx'
 import { Failed, Loading, Note } from '../../parts/states.tsx'
 import { useMay } from '../../shell/roles.ts'
 import { useToast } from '../../shell/toasts.tsx'
 import {
-  type Agent,
   type AgentTools,
   agentToolsQuery,
   deleteProfile,

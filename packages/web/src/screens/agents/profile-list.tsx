@@ -1,6 +1,7 @@
 import { Link } from 'react-router'
+import type { Agent } from '../../api/queries.ts'
 import { formatNumber } from '../../parts/format.ts'
-import { type Agent, type Profile, type ProfileRef, variantOf } from './agents-queries.ts'
+import { type Profile, type ProfileRef, variantOf } from './agents-queries.ts'
 
 interface ProfileListProps {
   readonly agents: readonly Agent[]

@@ -16,7 +16,7 @@ type NativeServer = AgentFile['servers'][number]
 /** The agent's own files, with the servers that config.yaml may take over. */
 export function AgentFiles({ agent }: { readonly agent: string }) {
   const query = useQuery({
-    queryKey: ['agents', agent, 'files'],
+    queryKey: ['agents', agent, 'own', 'files'],
     queryFn: () => read(api.agents[':agent'].files.$get({ param: { agent: encodeURIComponent(agent) } })),
   })
   return (
