@@ -3,9 +3,9 @@ import { createRoute, z } from '@hono/zod-openapi'
 import { RISK_LEVELS, SallyportError } from '@sallyport/core'
 import {
   APPROVAL_ANSWERS,
+  type ApprovalView,
   type EffectiveAnswer,
   type LineChange,
-  type ApprovalView,
   type PendingApproval,
   toApprovalView,
 } from '../../governance/governance.ts'
