@@ -146,9 +146,12 @@ interface ShownChange {
 function showDiff({ text, edited, servers }: ShownChange): readonly ChangedLine[] {
   const secrets = servers.flatMap((server) => [...collectSecrets(server)])
   return diffLines(text.split(/\r?\n/), edited.split(/\r?\n/)).flatMap(({ mark, text: line }) =>
-    mark === '+' || mark === '-' ? [{ mark, text: maskSecrets(line, secrets) }] : [],
+    mark === '+' || mark === '-' ? [{ mark, text: NAMES_VARIABLE.test(line) ? line : maskSecrets(line, secrets) }] : [],
   )
 }
+
+/** A member whose whole value is the name of a variable: there is nothing to hide, and a mask would look like a key. */
+const NAMES_VARIABLE = /^[\s-]*["']?[\w.-]+["']?\s*:\s*["']?\$\{[A-Za-z_]\w*\}["']?,?\s*$/
 
 const toPreview = ({ path, hash, diff, warnings, added, removed }: Draft): ConfigPreview => ({
   ...{ path, hash, diff, warnings, added, removed },

@@ -77,7 +77,9 @@ describe('a change of the servers', () => {
     const shown = await preview({ kind: 'paste', text })
     expect(JSON.stringify(shown)).not.toContain(token)
     expect(shown.imported?.added).toMatchObject([{ id: 'github', unset: ['GITHUB_TOKEN'] }])
-    expect(shown.diff.map(({ text: line }) => line)).toContain('    enabled: false')
+    const lines = shown.diff.map(({ text: line }) => line)
+    expect(lines).toContain('    enabled: false')
+    expect(lines.find((line) => line.includes('GITHUB_TOKEN:'))).toMatch(/GITHUB_TOKEN: .?\$\{GITHUB_TOKEN\}/)
   })
 
   it.each([
