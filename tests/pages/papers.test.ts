@@ -118,8 +118,7 @@ describe('the pages', () => {
   })
 
   it('of the architecture name existing files', () => {
-    const rooms =
-      /`((?:config|store|upstream|sessions|catalog|pipeline|serve|cli|core\/src|tests|docs)\/[\w./-]+\.(?:ts|md))`/g
+    const rooms = /`((?:[a-z]+|(?:core|kit)\/src)\/[\w./-]+\.(?:ts|tsx|md))`/g
     const named = [...textOf('ARCHITECTURE.md').matchAll(rooms)].map(([, path = '']) => path)
     const prefixes = ['', 'packages', 'packages/gateway/src']
     expect(named.length).toBeGreaterThan(20)

@@ -42,7 +42,7 @@ export const GOVERNANCE_PROMISES = {
   'GOV-10': {
     text: 'Everything that a server puts before a model is inspected; a finding asks a person until somebody accepts it, is recorded, written as a comment and shown; honest servers have none',
     state: 'partial',
-    missing: 'the web page',
+    missing: 'showing and accepting findings on the web page',
   },
   'GOV-11': {
     text: 'A saved edit is in force within a second; an invalid file leaves the last valid one in force and is reported with line and column',
@@ -79,9 +79,8 @@ export const GOVERNANCE_PROMISES = {
     state: 'built',
   },
   'GOV-20': {
-    text: 'Answered over the API, on the command line, by the client if it may, by a signed web hook; the first answer wins',
-    state: 'partial',
-    missing: 'the web UI',
+    text: 'Answered on the web page, over the API, on the command line, by the client if it may, by a signed web hook; the first answer wins',
+    state: 'built',
   },
   'GOV-21': {
     text: 'Deny with a reason, once, for the session, always; bound to arguments and definition; always is shown first',

@@ -52,16 +52,17 @@ export const SENSITIVITY_PROMISES = {
     text: 'Stored results, and files that handlers of kit servers write while their session is private, are encrypted with a key of the session, which is outside of the state folder; the key is destroyed and what the session stored is removed, also at kit servers, when it is purged, or after its retention; what its programs in sandboxes share is in memory, and removed when it ends',
     state: 'partial',
     missing:
-      'files that programs of a kit server write into its workspace by their path; retention of the files of a kit server without a gateway, other than results',
+      'files that programs of a kit server write into its workspace by their path; workspaces of sandboxes on disk; retention of the files of a kit server without a gateway, other than results',
   },
   'SEN-11': {
     text: 'Drivers isolate a program behind one small interface; bubblewrap is one of them, for root and for ordinary users; docker and podman run programs and images in containers',
     state: 'partial',
-    missing: 'gVisor, macOS',
+    missing: 'gVisor, macOS, engines on other machines',
   },
   'SEN-12': {
     text: 'A sandbox is checked from outside before anything runs in it, and nothing runs where sandboxes do not work: the message quotes what was tried, and says what helps',
-    state: 'built',
+    state: 'partial',
+    missing: 'recording servers that run without a sandbox, and stopping them when a label rises',
   },
   'SEN-13': {
     text: 'Inside, the system is read-only, /tmp is private, the folder of the session is at /workspace and ends with it, further files are named, the environment is empty, no descriptor is inherited, system calls are filtered, and memory and processes are limited',
@@ -97,7 +98,7 @@ export const SENSITIVITY_PROMISES = {
   'SEN-16': {
     text: 'Tests prove what sandboxes let through with a second network as the internet, which says what has arrived, and with the real programs that isolate',
     state: 'partial',
-    missing: 'containers',
+    missing: 'programs that try to break out of containers, and servers of a gateway in containers with that network',
   },
   'SEN-24': {
     text: 'A server in a sandbox has a process for each session',

@@ -30,7 +30,7 @@ describe('the screens on which people work', () => {
     rmSync(files, { recursive: true, force: true })
   })
 
-  it(`${promise('WEB-4')} a waiting call appears by itself, with hidden characters visible, and runs when it is approved`, async () => {
+  it(`${promise('WEB-4')} ${promise('GOV-20')} a waiting call appears by itself, with hidden characters visible, and runs when it is approved`, async () => {
     const { page, problems } = opened
     await page.getByText('Nothing waits for you').waitFor()
     await shoot(page, 'approvals-empty')

@@ -2,7 +2,7 @@ import { DEFAULT_SETTINGS, type Environment, type ServerConfig } from '../../con
 import { createBubblewrapDriver, openCgroup } from '../../sandbox/sandbox.ts'
 import { type Check, ok, warning, wrong } from './check.ts'
 
-/** Tries each way of isolating programs, as the gateway does before the first server. */
+/** Tries bubblewrap, as the gateway does before the first server. Engines of containers are not tried. */
 export async function checkSandboxDrivers(environment: Environment): Promise<readonly Check[]> {
   const driver = createBubblewrapDriver({ environment })
   const result = await driver.probe()
@@ -22,6 +22,6 @@ async function canLimitTogether(): Promise<boolean> {
   return group !== undefined
 }
 
-/** Whether a server would not start without a sandbox. */
+/** Whether a server would not start without a sandbox, of whichever driver. */
 export const needsSandbox = (servers: readonly ServerConfig[]): boolean =>
   servers.some((server) => server.enabled && server.kind === 'stdio' && server.sandbox !== undefined)
