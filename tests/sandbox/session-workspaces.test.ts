@@ -17,6 +17,15 @@ const SECRET = 'Ada earns 520138'
 let place: Place
 let gateway: RunningGateway
 
+const FILLINGS = {
+  'with one file': 'dd if=/dev/zero of=/workspace/big bs=1M count=2000',
+  'with many files': 'i=0; while :; do i=$((i+1)); : >/workspace/$i; done',
+  'below a path that is too long': `perl -e '$n = "d" x 250; chdir "/workspace"; for (1..20) { mkdir $n; chdir $n } open F, ">big"; print F "x" x 2**20 for 1..2000'`,
+  'where nobody may look': 'mkdir /workspace/d; dd if=/dev/zero of=/workspace/d/big bs=1M count=2000',
+}
+
+const toSession = (how: string): string => how.replaceAll(' ', '-')
+
 beforeAll(async () => {
   place = makePlace()
   const open = { requires_approval: false }
@@ -39,7 +48,8 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
-  for (const session of ['anna', 'ben', 'cleo', 'dora', 'eve']) await end(session)
+  const full = Object.keys(FILLINGS).map(toSession)
+  for (const session of ['anna', 'ben', 'cleo', 'dora', 'eve', ...full]) await end(session)
   await gateway.stop()
 })
 
@@ -133,21 +143,26 @@ describe.skipIf(!AVAILABLE)(`the workspace of a session (${promise('SEN-13')})`,
 })
 
 describe.skipIf(!AVAILABLE)('a program that fills the workspace of its session', () => {
-  const fillings = {
-    'with one file': 'dd if=/dev/zero of=/workspace/big bs=1M count=2000',
-    'with many files': 'i=0; while :; do i=$((i+1)); : >/workspace/$i; done',
-    'where nobody may look': 'mkdir /workspace/d; dd if=/dev/zero of=/workspace/d/big bs=1M count=2000',
-  }
-  it.each(Object.entries(fillings))('%s is stopped, and its caller is told why', async (_, script) => {
-    const text = await shell('cleo', `${script}; sleep 1000`)
+  it.each(Object.entries(FILLINGS))('%s is stopped, and its caller is told why', async (how, script) => {
+    // A server that dies often is left alone for a while: each has a process, and deaths, of its own.
+    const session = toSession(how)
+    const text = await shell(session, `${script}; sleep 1000`)
     expect(text).toContain('sandbox.limits.workspace')
     expect(text).toContain('at most 64 MiB')
     expect(gateway.records()).toContainEqual(expect.objectContaining({ type: 'SANDBOX_STOPPED', server: 'shell' }))
     // It starts again, and may make room.
     await eventually(
-      () => shell('cleo', 'find /workspace -mindepth 1 -delete; find /workspace -type f | wc -l'),
+      () => shell(session, 'find /workspace -mindepth 1 -delete; find /workspace -type f | wc -l'),
       (answer) => answer.startsWith('0\n'),
     )
+  })
+
+  it('below a path that is too long loses its files when the session is purged', async () => {
+    const deep = `perl -e '$n = "d" x 250; chdir "/workspace"; for (1..20) { mkdir $n; chdir $n } open F, ">deep"; print F 1'`
+    expect(await shell('finn', deep)).toBe('\n[0]')
+    const before = inMemory().flatMap((folder) => readdirSync(folder)).length
+    expect((await end('finn', '--purge')).code).toBe(0)
+    expect(inMemory().flatMap((folder) => readdirSync(folder)).length).toBe(before - 1)
   })
 
   it('does not end the programs of other sessions', async () => {

@@ -39,7 +39,9 @@ export function createSessionControl(options: SessionControlOptions): SessionCon
       await record({ type: 'SESSION_ENDED', user, session, sensitivity, purged: isPurged, ...by })
       const now = Date.now()
       const next = await ended.end(found, { ended: now, isPurged })
-      await endPrograms(found)
+      // What cannot be ended must not keep the key and the files.
+      const [ending] = await Promise.allSettled([endPrograms(found)])
+      if (!isPurged) throwIfRejected(ending)
       if (!isPurged) return { ended: found, next, keptUntil: new Date(sessionResults.removalTime(now)) }
       const removed = await sessionResults.removeData(found)
       const servers = await purges?.purge(found)
@@ -48,9 +50,14 @@ export function createSessionControl(options: SessionControlOptions): SessionCon
         ...{ type: 'SESSION_DATA_REMOVED', user, session, ...removed, reason: 'purge' },
         ...(at_servers && { at_servers }),
       })
+      throwIfRejected(ending)
       return { ended: found, next, removed, ...(servers && { servers }) }
     },
   }
+}
+
+function throwIfRejected(result: PromiseSettledResult<void>): void {
+  if (result.status === 'rejected') throw result.reason
 }
 
 type KnownSession = Omit<SessionFacts, 'ended'>

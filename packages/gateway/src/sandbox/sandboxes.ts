@@ -83,7 +83,7 @@ export class Sandboxes {
       onDecision: (decision) => this.#decided(decision, server, records),
     })
     try {
-      this.#requireSession(server, workspace)
+      this.#requireSession(server)
       record({ type: 'SANDBOX_STARTED', server: server.server, driver: start.driver, mode })
     } catch (error) {
       await sandbox.close()
@@ -118,8 +118,8 @@ export class Sandboxes {
   }
 
   /** The session may have ended while its sandbox was prepared. */
-  #requireSession({ server, session }: SandboxedServer, workspace: UsedWorkspace | undefined): void {
-    if (session !== undefined && workspace !== undefined && this.#options.workspaces.isEnded(session))
+  #requireSession({ server, session }: SandboxedServer): void {
+    if (session !== undefined && this.#options.workspaces.isEnded(session))
       throw new SallyportError('UPSTREAM_UNAVAILABLE', `Server ${server} was not started: its session has ended.`)
   }
 

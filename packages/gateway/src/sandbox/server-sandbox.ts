@@ -96,7 +96,10 @@ export class ServerSandbox {
   /** Kills everything inside, also if it is only about to start. The rest is `close`. */
   stop(reason: string): void {
     this.#stopReason ??= reason
-    void this.#program?.stop()
+    this.#program?.stop().catch(() => {
+      this.server.onNote('It could not be stopped, so it has no network any more.')
+      this.#state.sandbox.setPolicy({ mode: 'NONE', allow: [] })
+    })
   }
 
   /** Applies what the session allows now. Returns what changed. */

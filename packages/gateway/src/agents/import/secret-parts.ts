@@ -23,7 +23,11 @@ const MIN_RANDOM_LENGTH = 20
 export function findSecretParts(text: string, location: StringLocation): readonly SecretPart[] {
   if (text === '' || hasReference(text)) return []
   const named = namedParts(text, location)
-  return named.length > 0 ? named : patternParts(text)
+  // A URL may have a password and a key.
+  const further = patternParts(text).filter((one) =>
+    named.every(({ start, end }) => one.end <= start || one.start >= end),
+  )
+  return [...named, ...further].sort((one, other) => one.start - other.start)
 }
 
 function namedParts(text: string, location: StringLocation): readonly SecretPart[] {

@@ -1,6 +1,9 @@
-import { mkdirSync, rmdirSync, statSync, utimesSync } from 'node:fs'
-import { chmod, readdir, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, renameSync, rmdirSync, statSync, utimesSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { promisify } from 'node:util'
 import { parseOwnerKey } from '@sallyport/core'
 import { SizeWatch } from './size-watch.ts'
 import {
@@ -135,8 +138,9 @@ export class SessionWorkspaces {
     for (const path of listStorageFolders(this.#options).flatMap(listSessions)) {
       const idleFor = Date.now() - lastUse(path)
       // A program can also set a time that is still to come.
-      if (this.#shared.has(path) || idleFor < 0) touch(path)
-      else if (idleFor > age) await removeTree(path).catch(() => undefined)
+      if (basename(path).startsWith(REMOVED)) await removeTree(path).catch(() => undefined)
+      else if (this.#shared.has(path) || idleFor < 0) touch(path)
+      else if (idleFor > age) await removeAway(path).catch(() => undefined)
     }
   }
 }
@@ -168,20 +172,26 @@ function touch(path: string): void {
 
 const lastUse = (path: string): number => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0
 
-/** Also folders that a program has made read-only. No program may run there any more. */
+const REMOVED = 'removed-'
+
+/** A session that begins again gets a new folder: no program may exchange what is being removed. */
+async function removeAway(path: string): Promise<void> {
+  const away = join(dirname(path), `${REMOVED}${randomBytes(8).toString('hex')}`)
+  renameSync(path, away)
+  await removeTree(away)
+}
+
+const run = promisify(execFile)
+
+/** No program may run there any more. */
 async function removeTree(path: string): Promise<void> {
   try {
     await rm(path, { recursive: true, force: true })
   } catch {
-    await openFolders(path)
-    await rm(path, { recursive: true, force: true })
+    // A program made folders read-only, or nested them so deep that their paths are too long: these tools use none.
+    await run('/bin/chmod', ['-R', 'u+rwX', '--', path]).catch(() => undefined)
+    await run('/bin/rm', ['-rf', '--', path])
   }
-}
-
-async function openFolders(path: string): Promise<void> {
-  await chmod(path, PRIVATE_MODE)
-  for (const entry of await readdir(path, { withFileTypes: true }))
-    if (entry.isDirectory()) await openFolders(join(path, entry.name))
 }
 
 function removeIfEmpty(path: string): void {

@@ -55,7 +55,9 @@ export class SizeWatch {
 
   async #measure(): Promise<void> {
     const { path, maxBytes, onFull } = this.#options
-    const bytes = await measureFolder(path, 4 * maxBytes)
+    // All of what is there at first is counted: a limit that is higher than what is counted could never be exceeded.
+    const enough = this.#maxBytes === undefined ? Number.MAX_VALUE : Math.max(this.#maxBytes, 4 * maxBytes)
+    const bytes = await measureFolder(path, enough)
     this.#maxBytes ??= Math.max(maxBytes, Number.isFinite(bytes) ? bytes : 0)
     if (bytes > this.#maxBytes && !this.#closed) onFull(bytes)
   }
@@ -85,9 +87,9 @@ async function measureFolder(path: string, enough = Number.MAX_VALUE): Promise<n
     if (entries === undefined) return Number.POSITIVE_INFINITY
     for (const { name, isFolder } of entries) {
       const file = join(folder, name)
-      // Whoever writes there may remove it at the same time.
-      const found = await lstat(file).catch(() => undefined)
-      if (found === undefined || (found.nlink > 1 && !isFolder && counted.has(found.ino))) continue
+      const found = await lstat(file).catch(findCause)
+      if (found === 'unreadable') return Number.POSITIVE_INFINITY
+      if (found === 'removed' || (found.nlink > 1 && !isFolder && counted.has(found.ino))) continue
       counted.add(found.ino)
       bytes += Math.max(found.blocks * BLOCK_BYTES, MIN_FILE_BYTES)
       if (isFolder) folders.push(file)
@@ -97,14 +99,17 @@ async function measureFolder(path: string, enough = Number.MAX_VALUE): Promise<n
   return bytes
 }
 
-/** `undefined`: it may not be read, since a program has hidden what is in it. */
+/** Whoever writes there may remove it at the same time. Other errors hide something: a path that is too long, too. */
+const findCause = (error: unknown): 'removed' | 'unreadable' =>
+  ['ENOENT', 'ENOTDIR'].includes(causeCode(error) ?? '') ? 'removed' : 'unreadable'
+
+/** `undefined`: it cannot be read, since a program has hidden what is in it. */
 async function readFolder(path: string) {
   const entries: { readonly name: string; readonly isFolder: boolean }[] = []
   try {
     for await (const entry of await opendir(path)) entries.push({ name: entry.name, isFolder: entry.isDirectory() })
   } catch (error) {
-    if (causeCode(error) === 'EACCES') return undefined
-    // It was removed meanwhile.
+    if (findCause(error) === 'unreadable') return undefined
   }
   return entries
 }

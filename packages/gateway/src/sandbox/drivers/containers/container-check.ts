@@ -88,7 +88,7 @@ export function attestContainer(
   { mounts, networkOf }: ProcessExpectation,
 ): { readonly witness: Witness; readonly differences: readonly string[] } {
   try {
-    const differences = attest(pid, { mounts, user: 'ordinary', hasStarted: true })
+    const differences = attest(pid, { mounts, user: 'ordinary', hasStarted: true, isFiltered: true })
     const isShared = networkOf === undefined || readNamespaces(pid).net === readNamespaces(networkOf).net
     return { witness: 'kernel', differences: isShared ? differences : [...differences, 'it has another network'] }
   } catch (error) {

@@ -233,8 +233,11 @@ class ContainerPair {
         // The engine's program passes signals on.
         signal: (signal) => void child.kill(signal),
         stop: async () => {
-          await this.remove()
-          child.kill('SIGKILL')
+          try {
+            await this.remove()
+          } finally {
+            child.kill('SIGKILL')
+          }
         },
       }
     } catch (error) {
