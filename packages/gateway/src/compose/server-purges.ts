@@ -1,4 +1,12 @@
-import { isJsonObject, type JsonObject, messageOf, type Principal, toOwnerKey } from '@sallyport/core'
+import {
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  messageOf,
+  type Principal,
+  quoteText,
+  toOwnerKey,
+} from '@sallyport/core'
 import { type CallerTokens, type EndedSessions, PURGE_METHOD } from '../sessions/sessions.ts'
 import { type CallRoute, GATEWAY_PERMIT, parseFrame, type Upstream } from '../upstream/upstream.ts'
 
@@ -27,6 +35,7 @@ const FIRST_RETRY_MS = 1_000
 const MAX_RETRY_MS = 60_000
 const TIMEOUT_MS = 10_000
 const METHOD_NOT_FOUND = -32601
+const SHOWN_CHARS = 200
 
 /** Has servers remove what they have stored of sessions that were purged, or whose retention is over. */
 export class ServerPurges {
@@ -135,12 +144,16 @@ type Answered = Pick<ServerPurge, 'outcome' | 'files' | 'bytes'>
 function readAnswer({ result, error }: JsonObject): Answered {
   if (isJsonObject(error)) {
     if (error.code === METHOD_NOT_FOUND) return { outcome: 'unsupported', files: 0, bytes: 0 }
-    throw new Error(typeof error.message === 'string' ? error.message : 'it answered with an error')
+    const said = typeof error.message === 'string' ? `: ${quoteText(error.message, SHOWN_CHARS)}` : ''
+    throw new Error(`It answered with an error${said}.`)
   }
   const { files, bytes }: JsonObject = isJsonObject(result) ? result : {}
-  if (typeof files !== 'number' || typeof bytes !== 'number') throw new Error('its answer cannot be read')
+  if (!isCount(files) || !isCount(bytes)) throw new Error('Its answer does not say how much it has removed.')
   return { outcome: 'removed', files, bytes }
 }
+
+/** `1e999` is valid JSON, and is parsed as Infinity. */
+const isCount = (value: Json | undefined): value is number => Number.isSafeInteger(value) && Number(value) >= 0
 
 const add = (sum: ServerPurge, { outcome, files, bytes }: Answered): ServerPurge => ({
   ...sum,

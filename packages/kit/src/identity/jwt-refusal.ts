@@ -11,7 +11,7 @@ export const refuseTemporarily = (problem: string): JwtRefusal => ({ problem, ce
 
 const KNOWN_CLAIMS = new Set([
   ...['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti', 'agent', 'profile', 'session_id'],
-  ...['session', 'permissions', 'label', 'private', 'shapes', 'connect'],
+  ...['session', 'permissions', 'label', 'private', 'shapes', 'connect', 'purge'],
 ])
 
 /** The claim is named only if we know it: any other name is text from the token. */
