@@ -266,7 +266,9 @@ describe(`a gateway that has servers remove what a session has stored (${promise
   it('does not believe every answer, says so, and asks those servers again', async () => {
     const before = filesOf('behind')
     const args = ['sessions', 'end', 'work', '--purge', '--user', 'ada', '--home', place.home, '--state', place.state]
-    const { stdout, stderr, code } = await runCommand(args, { env: { SALLYPORT_KEYS: join(folder.path, 'gateway-keys') } })
+    const { stdout, stderr, code } = await runCommand(args, {
+      env: { SALLYPORT_KEYS: join(folder.path, 'gateway-keys') },
+    })
     expect(code).toBe(0)
     const lines = (stdout + stderr).split('\n')
     expect(lines.filter((line) => line.startsWith('Server '))).toEqual([

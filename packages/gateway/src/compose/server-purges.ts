@@ -42,7 +42,11 @@ export class ServerPurges {
   readonly #options: ServerPurgesOptions
   #timer: NodeJS.Timeout | undefined
   #delay = FIRST_RETRY_MS
-  #working: Promise<unknown> = Promise.resolve()
+  /** By owner: the requests of one session are sent one after the other. */
+  readonly #purging = new Map<string, Promise<unknown>>()
+  /** By owner: sessions that will be asked about again, one after the other. */
+  readonly #retrying = new Set<string>()
+  #retries: Promise<unknown> = Promise.resolve()
   #isClosed = false
   readonly #warned = new Set<string>()
 
@@ -53,27 +57,49 @@ export class ServerPurges {
   async close(): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#timer)
-    await this.#working
+    await this.#retries
+    await Promise.all(this.#purging.values())
   }
 
-  /** Resolves when every server has answered, or could not be reached. */
+  /**
+   * Resolves when every server has answered, or could not be reached. It does not wait for other sessions, about which a
+   * server may keep silent.
+   */
   purge(owner: Owner): Promise<readonly ServerPurge[]> {
-    const purging = this.#working.then(() => this.#purge(owner))
-    this.#working = purging.catch(() => undefined)
+    const key = toOwnerKey(owner)
+    const purging = (this.#purging.get(key) ?? Promise.resolve()).then(() => this.#purge(owner))
+    const ended = purging
+      .catch(() => undefined)
+      .then(() => {
+        if (this.#purging.get(key) === ended) this.#purging.delete(key)
+      })
+    this.#purging.set(key, ended)
     return purging
   }
 
   /** Asks about all sessions whose data a server may still have. A server that has just connected will answer now. */
   retry(warnsOf?: 'failed'): void {
-    for (const { owner } of this.#options.ended.removalsAtServers)
-      this.purge(owner).then(
-        (outcomes) =>
-          this.#warn(
-            owner,
-            outcomes.filter(({ outcome }) => outcome === 'unsupported' || outcome === warnsOf),
-          ),
-        (error: unknown) => this.#options.onWarning(messageOf(error)),
+    for (const { owner } of this.#options.ended.removalsAtServers) {
+      const key = toOwnerKey(owner)
+      if (this.#retrying.has(key)) continue
+      this.#retrying.add(key)
+      this.#retries = this.#retries.then(() => {
+        this.#retrying.delete(key)
+        return this.#retry(owner, warnsOf)
+      })
+    }
+  }
+
+  async #retry(owner: Owner, warnsOf: 'failed' | undefined): Promise<void> {
+    try {
+      const outcomes = await this.purge(owner)
+      this.#warn(
+        owner,
+        outcomes.filter(({ outcome }) => outcome === 'unsupported' || outcome === warnsOf),
       )
+    } catch (error) {
+      this.#options.onWarning(messageOf(error))
+    }
   }
 
   #warn({ user, session }: Owner, outcomes: readonly ServerPurge[]): void {
