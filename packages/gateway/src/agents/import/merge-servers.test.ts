@@ -62,6 +62,12 @@ describe(`merging the servers of agents (${promise('AG-18')})`, () => {
     expect(plan.added[0]?.sources.map(({ agent }) => agent)).toEqual(['claude-code', 'cursor'])
   })
 
+  it('hides the password of a URL also if it has a key', () => {
+    const url = `https://anna:${'pa55W0rd'.repeat(2)}@a.example/mcp?api_key=${'k3Y9'.repeat(6)}`
+    const [added] = merge([['claude-code:one', { url }]]).added
+    expect(String(added?.entry.url)).toMatch(/^https:\/\/.*\$\{\w+\}.*@a\.example\/mcp\?api_key=\$\{\w+\}$/)
+  })
+
   it.each<[string, ConfigEntry, ConfigEntry]>([
     ['of another version', { command: 'npx', args: ['x@1'] }, { command: 'npx', args: ['x@2'] }],
     ['in another folder', { command: 'npx', args: ['x', '/a'] }, { command: 'npx', args: ['x', '/b'] }],
