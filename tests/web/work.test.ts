@@ -104,7 +104,7 @@ describe('the screens on which people work', () => {
     await page.getByRole('button', { name: 'deny' }).click()
     const denied = page.getByRole('link', { name: /deny/ }).filter({ hasText: 'filesystem/write_file' })
     await denied.waitFor()
-    expect(await page.getByRole('link', { name: /filesystem\/list_directory/ }).count()).toBe(0)
+    await expect.poll(() => page.getByRole('link', { name: /filesystem\/list_directory/ }).count()).toBe(0)
     expect(await findBarriers(page)).toEqual([])
     await shoot(page, 'live')
     await denied.click()
