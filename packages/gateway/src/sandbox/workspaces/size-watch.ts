@@ -58,8 +58,10 @@ export class SizeWatch {
     // All of what is there at first is counted: a limit that is higher than what is counted could never be exceeded.
     const enough = this.#maxBytes === undefined ? Number.MAX_VALUE : Math.max(this.#maxBytes, 4 * maxBytes)
     const bytes = await measureFolder(path, enough)
+    const isFirst = this.#maxBytes === undefined
     this.#maxBytes ??= Math.max(maxBytes, Number.isFinite(bytes) ? bytes : 0)
-    if (bytes > this.#maxBytes && !this.#closed) onFull(bytes)
+    // A program that was started again may also remove what cannot be read: it has until the files grow.
+    if (bytes > this.#maxBytes && !isFirst && !this.#closed) onFull(bytes)
   }
 }
 
