@@ -8,6 +8,7 @@ import { ADMIN, type PostgresServer, startPostgres } from '../harness/postgres-s
 import { runCommand } from '../harness/run-command.ts'
 import { makePlace, type Place, REPOSITORY, type RunningGateway, runGateway } from '../harness/run-gateway.ts'
 import { promise } from '../promises.ts'
+import { mintSessionToken } from './call-in-session.ts'
 import { canSandbox } from './sandbox-world.ts'
 
 const AVAILABLE = canSandbox()
@@ -77,10 +78,7 @@ afterAll(async () => {
 })
 
 async function query(session: string, sql: string, args: object = {}): Promise<string> {
-  const headers = { authorization: `Bearer ${gateway.token('operator')}`, 'content-type': 'application/json' }
-  const body = JSON.stringify({ agent: 'codex', session })
-  const minted = await fetch(`${gateway.url}/api/tokens`, { method: 'POST', headers, body })
-  const { token } = (await minted.json()) as { token: string }
+  const token = await mintSessionToken(gateway, session)
   const params = { name: 'database_query', arguments: { sql, ...args } }
   const { message } = await modernRequest(gateway.mcp, 'tools/call', params, { authorization: `Bearer ${token}` })
   const texts = message.result?.content?.map((part: { text?: string }) => part.text)

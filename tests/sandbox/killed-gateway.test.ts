@@ -3,10 +3,10 @@ import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { modernRequest } from '../harness/mcp-client.ts'
 import { eventually } from '../harness/processes.ts'
 import { makePlace, REPOSITORY, runGateway } from '../harness/run-gateway.ts'
 import { promise } from '../promises.ts'
+import { callInSession } from './call-in-session.ts'
 import { canSandbox } from './sandbox-world.ts'
 
 const SANDBOXES = 20
@@ -51,13 +51,7 @@ describe.skipIf(!canSandbox())(`kill -9 of a gateway with ${SANDBOXES} sandboxes
     place.writeConfig({ mcp_servers: { leaking: server } })
     const gateway = await runGateway({ place, args: [], env: { TMPDIR: temporary } })
     const call = async (session: number): Promise<void> => {
-      const headers = { authorization: `Bearer ${gateway.token('operator')}`, 'content-type': 'application/json' }
-      const body = JSON.stringify({ agent: 'codex', session: `s-${session}` })
-      const minted = await fetch(`${gateway.url}/api/tokens`, { method: 'POST', headers, body })
-      const { token } = (await minted.json()) as { token: string }
-      const params = { name: 'leaking_count', arguments: {} }
-      const { message } = await modernRequest(gateway.mcp, 'tools/call', params, { authorization: `Bearer ${token}` })
-      expect(message.result?.content?.[0]?.text).toBe('count 1')
+      expect(await callInSession(gateway, { session: `s-${session}`, tool: 'leaking_count' })).toBe('count 1')
     }
     // One more serves no session.
     for (let session = 0; session < SANDBOXES - 1; session++) await call(session)

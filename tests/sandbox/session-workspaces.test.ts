@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { npmServer } from '../governance/governed-bench.ts'
-import { modernRequest } from '../harness/mcp-client.ts'
 import { eventually } from '../harness/processes.ts'
 import { runCommand } from '../harness/run-command.ts'
 import { makePlace, type Place, REPOSITORY, type RunningGateway, runGateway } from '../harness/run-gateway.ts'
 import { promise } from '../promises.ts'
+import { callInSession } from './call-in-session.ts'
 import { canSandbox } from './sandbox-world.ts'
 
 const AVAILABLE = canSandbox()
@@ -53,15 +53,8 @@ afterAll(async () => {
   await gateway.stop()
 })
 
-async function call(session: string, tool: string, args: object): Promise<string> {
-  const headers = { authorization: `Bearer ${gateway.token('operator')}`, 'content-type': 'application/json' }
-  const body = JSON.stringify({ agent: 'codex', session })
-  const minted = await fetch(`${gateway.url}/api/tokens`, { method: 'POST', headers, body })
-  const { token } = (await minted.json()) as { token: string }
-  const params = { name: tool, arguments: args }
-  const { message } = await modernRequest(gateway.mcp, 'tools/call', params, { authorization: `Bearer ${token}` })
-  return message.result?.content?.[0]?.text ?? JSON.stringify(message)
-}
+const call = (session: string, tool: string, args: object): Promise<string> =>
+  callInSession(gateway, { session, tool, args })
 
 const shell = (session: string, script: string): Promise<string> => call(session, 'shell_run', { script })
 const write = (session: string, name: string, content: string): Promise<string> =>

@@ -41,8 +41,10 @@ export function createSessionControl(options: SessionControlOptions): SessionCon
       const next = await ended.end(found, { ended: now, isPurged })
       // What cannot be ended must not keep the key and the files.
       const [ending] = await Promise.allSettled([endPrograms(found)])
-      if (!isPurged) throwIfRejected(ending)
-      if (!isPurged) return { ended: found, next, keptUntil: new Date(sessionResults.removalTime(now)) }
+      if (!isPurged) {
+        throwIfRejected(ending)
+        return { ended: found, next, keptUntil: new Date(sessionResults.removalTime(now)) }
+      }
       const removed = await sessionResults.removeData(found)
       const servers = await purges?.purge(found)
       const at_servers = servers?.map(({ server, outcome, files }) => ({ server, outcome, files }))

@@ -149,3 +149,7 @@ function isAbandoned(path: string, pid: number): boolean {
   const written = statSync(path, { throwIfNoEntry: false })?.mtimeMs
   return written !== undefined && Date.now() - written > MAX_LEFTOVER_AGE_MS
 }
+
+/** Whether a file is as it was when it was read; `undefined`: it does not exist. */
+export const isSameContent = (a: Buffer | undefined, b: Buffer | undefined): boolean =>
+  a === b || (a !== undefined && b !== undefined && a.equals(b))

@@ -1,4 +1,11 @@
-export { findWriteProtection, removeFile, removeStaleTempFiles, replaceFile, temporaryName } from './atomic-file.ts'
+export {
+  findWriteProtection,
+  isSameContent,
+  removeFile,
+  removeStaleTempFiles,
+  replaceFile,
+  temporaryName,
+} from './atomic-file.ts'
 export { causeCode, describeDiskError, stateUnusable, suggestDiskFix } from './disk-errors.ts'
 export { FileWatch } from './file-watch.ts'
 export { createPrivateFile, makeFolder, makePrivateFolder, syncFolder } from './folder.ts'

@@ -15,6 +15,7 @@ import {
   causeCode,
   describeDiskError,
   FileWatch,
+  isSameContent,
   removeStaleWriterFiles,
   replaceFile,
   resolveLockPath,
@@ -388,9 +389,6 @@ const emptyFile = (path: string): ParsedToolsFile => ({
   categories: new Map(),
   modePolicies: new Map(),
 })
-
-const isSameContent = (a: Buffer | undefined, b: Buffer | undefined): boolean =>
-  a === b || (a !== undefined && b !== undefined && a.equals(b))
 
 /** Turns a disk error into TOOLS_FILE_UNSAFE. Other errors are returned as they are. */
 function toUnsafeFileError(path: string, error: unknown): unknown {

@@ -4,6 +4,7 @@ import { SallyportError } from '@sallyport/core'
 import {
   causeCode,
   describeDiskError,
+  isSameContent,
   makeFolder,
   replaceFile,
   resolveLockPath,
@@ -118,9 +119,6 @@ function decodeUtf8(path: string, bytes: Buffer): string {
     throw new SallyportError('CONFIG_INVALID', `${path} is not UTF-8 text.`, { hint: 'Save it as UTF-8.', cause })
   }
 }
-
-const isSameContent = (a: Buffer | undefined, b: Buffer | undefined): boolean =>
-  a === b || (a !== undefined && b !== undefined && a.equals(b))
 
 const conflictError = (path: string): SallyportError =>
   new SallyportError('PROFILES_CHANGED', `${path} was changed after it was read; nothing was written.`, {

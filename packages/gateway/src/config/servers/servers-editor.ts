@@ -4,6 +4,7 @@ import { diffLines, type JsonObject, maskSecrets, SallyportError } from '@sallyp
 import {
   causeCode,
   describeDiskError,
+  isSameContent,
   makeFolder,
   replaceFile,
   resolveLockPath,
@@ -164,9 +165,6 @@ function hashOf(before: Buffer | undefined, after: Buffer): string {
     .update(after)
     .digest('hex')
 }
-
-const isSameContent = (a: Buffer | undefined, b: Buffer | undefined): boolean =>
-  a === b || (a !== undefined && b !== undefined && a.equals(b))
 
 const changedError = (path: string): SallyportError =>
   new SallyportError('CONFIG_CHANGED', `${path} would not become what was shown; nothing was written.`, {
