@@ -60,12 +60,17 @@ function formatParams(id: number, request: OutgoingCall, sender: Sender): string
   return joinParams(params, addCaller(meta && printJson(meta), sender.callerToken))
 }
 
-/** Added to the text: the `_meta` of a client is often the same, and is serialized once. */
+/**
+ * Added to the text: the `_meta` of a client is often the same, and is serialized once. Our own token has no character
+ * that JSON escapes.
+ */
 function addCaller(meta: string | undefined, token: string | undefined): string | undefined {
   if (token === undefined) return meta
-  const member = formatMember(CALLER_META, token)
-  return meta === undefined || meta === '{}' ? `{${member.slice(1)}}` : `${meta.slice(0, -1)}${member}}`
+  const member = `${PRINTED_CALLER}:"${token}"`
+  return meta === undefined || meta === '{}' ? `{${member}}` : `${meta.slice(0, -1)},${member}}`
 }
+
+const PRINTED_CALLER = JSON.stringify(CALLER_META)
 
 /** Built from pieces: what is serialized already is not serialized again, and nothing is copied first. */
 function joinParams(params: JsonObject, meta: string | undefined): string {
