@@ -26,16 +26,20 @@ const toolsFor = async (profile: string): Promise<readonly string[]> => {
 }
 
 describe(`${promise('AG-22')} the API of profiles`, () => {
-  it('shows them with the number of tools, and an ETag of the file', async () => {
+  it('shows them with the number of tools, and an ETag for each', async () => {
     const { status, etag, body } = await askApi(gateway, '/api/profiles')
-    expect({ status, etag }).toEqual({ status: 200, etag: expect.stringMatching(/^"[0-9a-f]{64}"$/) })
+    expect({ status, etag }).toEqual({ status: 200, etag: '' })
     expect(body.profiles).toMatchObject([
       { name: 'codex.default' },
       { name: 'codex.reviewer', selectedMcpTools: ['docs'], tools: { selected: 2, unmatched: [] } },
     ])
     expect(body.profiles[0]).not.toHaveProperty('clientApproval')
     const one = await askApi(gateway, '/api/profiles/codex/Reviewer')
-    expect(one).toMatchObject({ etag, body: { name: 'codex.reviewer', line: 6 } })
+    expect(one).toMatchObject({
+      etag: expect.stringMatching(/^"[0-9a-f]{64}"$/),
+      body: { name: 'codex.reviewer', line: 6 },
+    })
+    expect(one.etag).toBe(`"${body.profiles[1].etag}"`)
   })
 
   it('lists the servers and tools of an agent, and which of them a profile selects', async () => {
@@ -65,7 +69,7 @@ describe(`${promise('AG-22')} the API of profiles`, () => {
   })
 
   it('changes one before it answers, and preserves unknown fields', async () => {
-    const { etag } = await askApi(gateway, '/api/profiles')
+    const { etag } = await askApi(gateway, '/api/profiles/codex/reviewer')
     const body = { selectedMcpTools: ['files/read', 'nowhere'], title: 'Reads' }
     const changed = await put('/api/profiles/codex/reviewer', etag, body)
     expect(changed).toMatchObject({ status: 200, body: { ...body, tools: { selected: 1, unmatched: ['nowhere'] } } })
@@ -76,17 +80,19 @@ describe(`${promise('AG-22')} the API of profiles`, () => {
   })
 
   it('refuses to overwrite a change that the caller has not read', async () => {
-    const { etag } = await askApi(gateway, '/api/profiles')
-    expect(await put('/api/profiles/codex/one', etag, {})).toMatchObject({ status: 200 })
-    const late = await put('/api/profiles/codex/two', etag, {})
+    expect(await put('/api/profiles/codex/one', '*', {})).toMatchObject({ status: 200 })
+    const { etag } = await askApi(gateway, '/api/profiles/codex/one')
+    expect(await put('/api/profiles/codex/one', etag, { title: 'first' })).toMatchObject({ status: 200 })
+    const late = await put('/api/profiles/codex/one', etag, { title: 'second' })
     expect(late).toMatchObject({ status: 412, body: { error: { code: 'PROFILES_CHANGED' } } })
     expect(late.body.error.message).toContain('was changed after it was read')
     const blind = await put('/api/profiles/codex/two', undefined, {})
     expect(blind).toMatchObject({ status: 428, body: { error: { code: 'PROFILES_UNREAD' } } })
     expect(await put('/api/profiles/codex/two', '*', {})).toMatchObject({ status: 200 })
+    await put('/api/profiles/codex/race', '*', {})
     const raced = await Promise.all(
       ['a', 'b', 'c'].map(async (title) => {
-        const seen = await askApi(gateway, '/api/profiles')
+        const seen = await askApi(gateway, '/api/profiles/codex/race')
         return { title, seen: seen.etag }
       }),
     )

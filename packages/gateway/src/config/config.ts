@@ -6,6 +6,7 @@ export { prepareState } from './home/state-folder.ts'
 export { checkTrust, recordTrust, renewTrust, requireTrust, type Trust } from './home/trust.ts'
 export { type LoadedSettings, loadSettings } from './load-settings.ts'
 export type { ProfileRef, ProfileUpdate } from './profiles/profile-edit.ts'
+export { NO_PROFILE, profileEtag } from './profiles/profile-etag.ts'
 export { agentSlug, DEFAULT_VARIANT, profileKey } from './profiles/profile-name.ts'
 export {
   type EffectiveProfile,

@@ -4,6 +4,7 @@ import { renewTrust } from '../home/trust.ts'
 import { unknownProfileError } from '../sections/narrow-principal.ts'
 import type { ProfileSettings, Profiles } from '../settings.ts'
 import { type ProfileRef, type ProfileUpdate, removeProfile, setProfile } from './profile-edit.ts'
+import { profileEtag } from './profile-etag.ts'
 import { agentSlug, DEFAULT_VARIANT, foldVariant, profileKey } from './profile-name.ts'
 import { findVariantProblem } from './profiles.ts'
 import { changeProfilesFile, type ProfilesChange, type ProfilesFile, readProfilesFile } from './profiles-file.ts'
@@ -30,10 +31,15 @@ export class ProfilesEditor {
     return readProfilesFile(this.#options.home.path)
   }
 
-  /** With `etag`, the change is made only while the file has this etag. */
+  /** With `etag`, the change is made only while this profile has this etag. Changes of other profiles do not matter. */
   async set(ref: ProfileRef, update: ProfileUpdate, etag?: string): Promise<ProfilesFile> {
     requireNames(ref)
-    return this.#change({ edit: ({ text }) => setProfile(text, ref, update), etag })
+    return this.#change({
+      edit: ({ text, profiles }) => {
+        requireEtag(profiles, ref, etag)
+        return setProfile(text, ref, update)
+      },
+    })
   }
 
   async remove(ref: ProfileRef, etag?: string): Promise<ProfilesFile> {
@@ -44,9 +50,9 @@ export class ProfilesEditor {
     return this.#change({
       edit: ({ text, profiles }) => {
         requireProfile(profiles, ref)
+        requireEtag(profiles, ref, etag)
         return removeProfile(text, ref)
       },
-      etag,
     })
   }
 
@@ -59,6 +65,18 @@ export class ProfilesEditor {
       onSettled: ({ profiles }) => (home.origin === 'project' ? undefined : onWritten?.(profiles)),
     })
   }
+}
+
+function requireEtag(profiles: Profiles, { agent, variant }: ProfileRef, etag: string | undefined): void {
+  const name = profileKey(agentSlug(agent), variant)
+  if (etag === undefined || etag === profileEtag(profiles.get(name))) return
+  throw new SallyportError(
+    'PROFILES_CHANGED',
+    `${quoteText(name, 80)} was changed after it was read; nothing was written.`,
+    {
+      hint: 'Read it again, then make the change to its current content.',
+    },
+  )
 }
 
 /** Returns the profile, or throws an error that lists the known ones. */

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../../tests/promises.ts'
 import { createHome, temporaryFolder } from '../home/home.test-kit.ts'
+import { NO_PROFILE, profileEtag } from './profile-etag.ts'
 import { ProfilesEditor } from './profiles-editor.ts'
 
 const REVIEWER = { agent: 'claude', variant: 'Reviewer' }
@@ -24,13 +25,32 @@ describe('profiles.json on disk', () => {
     expect(await readdir(home)).toEqual(['profiles.json'])
   })
 
-  it(`${promise('AG-22')} refuses a change with the etag of another state, with an error`, async () => {
+  it(`${promise('AG-22')} refuses a change with the etag of another state of this profile, with an error`, async () => {
     const { desk, file } = await deskOn('{"executors": {}}')
-    const { etag } = await desk.read()
-    await desk.set(REVIEWER, { title: 'first' }, etag)
-    const late = desk.set({ agent: 'codex', variant: 'x' }, { title: 'second' }, etag)
+    await desk.set(REVIEWER, { title: 'first' }, NO_PROFILE)
+    const late = desk.set(REVIEWER, { title: 'second' }, NO_PROFILE)
     await expect(late).rejects.toMatchObject({ code: 'PROFILES_CHANGED' })
+    await expect(desk.remove(REVIEWER, NO_PROFILE)).rejects.toMatchObject({ code: 'PROFILES_CHANGED' })
     expect(await readFile(file, 'utf8')).not.toContain('second')
+  })
+
+  it(`${promise('AG-22')} does not refuse it because another profile was changed`, async () => {
+    const { desk } = await deskOn('{"executors": {"CODEX": {"X": {"title": "x"}}}}')
+    const seen = profileEtag((await desk.read()).profiles.get('codex.x'))
+    await desk.set(REVIEWER, { title: 'first' }, NO_PROFILE)
+    const { profiles } = await desk.set({ agent: 'codex', variant: 'x' }, { title: 'y' }, seen)
+    expect([...profiles.values()].map(({ title }) => title)).toEqual(expect.arrayContaining(['first', 'y']))
+  })
+
+  it('gives a profile another etag if the selection of its agent changes, and only then', async () => {
+    const shared = (selection: string) =>
+      deskOn(
+        `{"executors": {"CODEX": {"selected_mcp_tools": ["${selection}"], "X": {}, "Y": {"selected_mcp_tools": []}}}}`,
+      )
+    const read = async (selection: string, name: string) =>
+      profileEtag((await (await shared(selection)).desk.read()).profiles.get(name))
+    expect(await read('docs', 'codex.x')).not.toBe(await read('files', 'codex.x'))
+    expect(await read('docs', 'codex.y')).toBe(await read('files', 'codex.y'))
   })
 
   it('applies many simultaneous changes one after the other, and loses none', async () => {
@@ -43,9 +63,8 @@ describe('profiles.json on disk', () => {
 
   it('accepts exactly one of several changes of the same state', async () => {
     const { desk } = await deskOn('{}')
-    const { etag } = await desk.read()
     const tries = await Promise.allSettled(
-      ['a', 'b', 'c', 'd'].map((title) => desk.set(REVIEWER, { selectedMcpTools: [title] }, etag)),
+      ['a', 'b', 'c', 'd'].map((title) => desk.set(REVIEWER, { selectedMcpTools: [title] }, NO_PROFILE)),
     )
     expect(tries.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
   })

@@ -27,8 +27,6 @@ export interface ProfilesFile {
 export interface ProfilesChange {
   /** Returns the new text. It may throw to refuse the change. */
   readonly edit: (file: ProfilesFile) => string
-  /** If set, the change is made only while the file has this etag. */
-  readonly etag?: string | undefined
   /** Renews the trust: a file that the gateway itself wrote into a trusted home stays trusted. */
   readonly onWritten: (change: { readonly before: Buffer | undefined; readonly after: Buffer }) => Promise<void>
   /** Called with the final content, even if nothing had to be written. */
@@ -68,12 +66,11 @@ export async function changeProfilesFile(home: string, change: ProfilesChange): 
 /** Returns `undefined` if another process changed the file first. */
 async function tryChange(
   path: string,
-  { edit, etag, onWritten }: ProfilesChange,
+  { edit, onWritten }: ProfilesChange,
   isHeld: () => Promise<boolean>,
 ): Promise<ProfilesFile | undefined> {
   const before = await readHomeFile(path)
   const now = parseContent(path, before)
-  if (etag !== undefined && etag !== now.etag) throw conflictError(path)
   const mark = now.text.startsWith(BOM) ? BOM : ''
   const text = `${mark}${edit({ ...now, text: now.text.slice(mark.length) })}`
   if (text === now.text) return now
@@ -119,11 +116,6 @@ function decodeUtf8(path: string, bytes: Buffer): string {
     throw new SallyportError('CONFIG_INVALID', `${path} is not UTF-8 text.`, { hint: 'Save it as UTF-8.', cause })
   }
 }
-
-const conflictError = (path: string): SallyportError =>
-  new SallyportError('PROFILES_CHANGED', `${path} was changed after it was read; nothing was written.`, {
-    hint: 'Read it again, then make the change to the current content.',
-  })
 
 /** Turns a disk error into PROFILES_UNSAFE. Other errors are returned as they are. */
 function toUnsafeError(path: string, error: unknown): unknown {

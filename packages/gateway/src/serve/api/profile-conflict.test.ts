@@ -4,15 +4,38 @@ import { openAdminTestGateway } from '../admin/admin.test-kit.ts'
 it('of two editors of one profile, the second gets the version of the first and overwrites nothing', async () => {
   const admin = await openAdminTestGateway()
   const path = '/api/profiles/cursor/default'
-  const etag = String((await admin.api('/api/profiles')).headers.etag)
-  const put = (selectedMcpTools: readonly string[], match: string) =>
-    admin.api(path, { method: 'PUT', headers: { 'if-match': match }, body: { selectedMcpTools } })
-  expect((await put(['hostile/echo'], etag)).status).toBe(200)
-  const late = await put([], etag)
+  const put = (selectedMcpTools: readonly string[], headers: Record<string, string>) =>
+    admin.api(path, { method: 'PUT', headers, body: { selectedMcpTools } })
+  expect((await put(['hostile/echo'], { 'if-none-match': '*' })).status).toBe(200)
+  const late = await put([], { 'if-none-match': '*' })
   expect({ status: late.status, code: late.body.error.code }).toEqual({ status: 412, code: 'PROFILES_CHANGED' })
   expect(late.body.current.selectedMcpTools).toEqual(['hostile/echo'])
-  const after = await put([], String(late.headers.etag))
+  expect(late.headers.etag).toBe(`"${late.body.current.etag}"`)
+  const after = await put([], { 'if-match': String(late.headers.etag) })
   expect(after.body.selectedMcpTools).toEqual([])
+  expect((await put(['hostile/echo'], { 'if-match': String(late.headers.etag) })).status).toBe(412)
+  expect((await put([], { 'if-match': '*', 'if-none-match': '*' })).status).toBe(400)
+})
+
+it('editors of different profiles do not disturb each other', async () => {
+  const admin = await openAdminTestGateway()
+  const put = (variant: string, headers: Record<string, string>, title: string) =>
+    admin.api(`/api/profiles/cursor/${variant}`, { method: 'PUT', headers, body: { title } })
+  await put('one', { 'if-none-match': '*' }, 'one')
+  await put('two', { 'if-none-match': '*' }, 'two')
+  const { profiles } = (await admin.api('/api/profiles')).body
+  const etags = Object.fromEntries(profiles.map(({ name, etag }: Record<string, string>) => [name, `"${etag}"`]))
+  const answers = [
+    await put('one', { 'if-match': etags['cursor.one'] }, 'first'),
+    await put('two', { 'if-match': etags['cursor.two'] }, 'second'),
+    await put('two', { 'if-match': etags['cursor.two'] }, 'third'),
+  ]
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 412])
+  const gone = await admin.api('/api/profiles/cursor/one', {
+    method: 'DELETE',
+    headers: { 'if-match': etags['cursor.one'] },
+  })
+  expect(gone.status).toBe(412)
 })
 
 it('the tools of an agent have their cost and their rules, and stale selectors are listed', async () => {

@@ -5,9 +5,12 @@ import { ADAPTERS } from '../../agents/agents.ts'
 import type { Offer } from '../../catalog/catalog.ts'
 import {
   agentSlug,
+  DEFAULT_VARIANT,
   findEffectiveProfile,
+  NO_PROFILE,
+  type ProfileRef,
   type ProfileSettings,
-  type ProfilesFile,
+  profileEtag,
   profileKey,
   requireProfile,
 } from '../../config/config.ts'
@@ -41,6 +44,7 @@ const profileSchema = z
       description: 'Whether its client may approve calls. Missing: only if `run` started it in a terminal.',
     }),
     line: z.number().int().openapi({ description: 'Line of the selection, or else of the variant, in the file.' }),
+    etag: z.string().openapi({ description: 'Changes when this profile changes; to be sent as `If-Match`.' }),
     tools: z.object({
       selected: z.number().int(),
       available: z.number().int(),
@@ -109,6 +113,7 @@ function profileView(profile: ProfileSettings, { catalog, listings }: ToolSource
     ...(tokenBudget !== undefined && { tokenBudget }),
     ...(session !== undefined && { session }),
     line: location.line,
+    etag: profileEtag(profile),
     tools: {
       selected: tools.filter((offer) => selection.includes(toToolRef(offer))).length,
       available: tools.length,
@@ -155,6 +160,22 @@ function agentToolsView(
   }
 }
 
+/** What definitions cost the agent in every turn; `undefined` if there is no such profile. */
+export function countSelectionTokens(
+  { agent, variant }: ProfileRef,
+  { settings, catalog, listings }: Pick<AdminContext, 'settings' | 'catalog' | 'listings'>,
+): AgentTools['tokens'] | undefined {
+  const profile = settings.profiles.get(profileKey(agent, variant))
+  if (profile === undefined && variant !== DEFAULT_VARIANT) return undefined
+  const selection = listings.selection(profile?.selectedMcpTools)
+  const count = (offers: readonly Offer[]): number => offers.reduce((sum, offer) => sum + countToolTokens(offer), 0)
+  const { allTools } = catalog.snapshot
+  return {
+    selected: count(allTools.filter((offer) => selection.includes(toToolRef(offer)))),
+    available: count(allTools),
+  }
+}
+
 const sumTokens = (tools: readonly { readonly tokens: number }[]): number =>
   tools.reduce((sum, { tokens }) => sum + tokens, 0)
 
@@ -174,12 +195,16 @@ function titleAndDescription({ definition: { title, description } }: Offer) {
 
 const profileParams = strictInput({ agent: z.string().max(100), variant: z.string().max(300) })
 
-const ifMatch = z.object({
+const preconditions = z.object({
   'if-match': z
     .string()
     .max(1_000)
     .optional()
-    .openapi({ description: 'The ETag of what was read; `*` overwrites in any case.' }),
+    .openapi({ description: 'The ETag of the profile that was read; `*` overwrites in any case.' }),
+  'if-none-match': z
+    .literal('*')
+    .optional()
+    .openapi({ description: 'Instead of `if-match`: creates the profile, if nobody else has.' }),
 })
 
 /** PUT replaces the profile: members missing in the body are removed from the file. Unknown fields are preserved. */
@@ -191,7 +216,7 @@ const profileBody = strictInput({
   clientApproval: z.boolean().optional(),
 })
 
-const etagHeader = z.object({ etag: z.string().openapi({ description: 'The ETag of the whole profiles.json.' }) })
+const etagHeader = z.object({ etag: z.string().openapi({ description: 'The version of this profile.' }) })
 
 const withEtag = <Schema extends z.ZodType>(schema: Schema, description: string) => ({
   ...jsonResponse(schema, description),
@@ -203,7 +228,7 @@ const listProfiles = createRoute({
   path: '/profiles',
   summary: 'All profiles of all agents',
   responses: {
-    200: withEtag(
+    200: jsonResponse(
       z.object({ file: z.string(), profiles: z.array(profileSchema) }),
       'The current content of profiles.json.',
     ),
@@ -229,12 +254,12 @@ const putProfile = createRoute({
   summary: 'Change or create a profile',
   request: {
     params: profileParams,
-    headers: ifMatch,
+    headers: preconditions,
     body: { required: true, content: { 'application/json': { schema: profileBody } } },
   },
   responses: {
     200: withEtag(profileSchema, 'It is written and in force.'),
-    412: withEtag(conflictSchema, 'Somebody else changed the file after it was read; nothing is written.'),
+    412: jsonResponse(conflictSchema, 'Somebody else changed the profile after it was read; nothing is written.'),
     ...PROBLEM_RESPONSES,
   },
 })
@@ -243,8 +268,8 @@ const deleteProfile = createRoute({
   method: 'delete',
   path: '/profiles/{agent}/{variant}',
   summary: 'Delete a profile; tokens for it then select no tool',
-  request: { params: profileParams, headers: ifMatch },
-  responses: { 200: withEtag(z.object({ name: z.string() }), 'It is gone.'), ...PROBLEM_RESPONSES },
+  request: { params: profileParams, headers: preconditions },
+  responses: { 200: jsonResponse(z.object({ name: z.string() }), 'It is gone.'), ...PROBLEM_RESPONSES },
 })
 
 const agentSchema = z
@@ -286,7 +311,6 @@ export const profileRoutes = (context: AdminContext) =>
     .openapi(listProfiles, async (c) => {
       await waitForServers(context)
       const file = await context.profiles.read()
-      setEtag(c, file)
       const profiles = [...file.profiles.values()].map((profile) => profileView(profile, context))
       return c.json({ file: file.path, profiles }, 200)
     })
@@ -294,7 +318,7 @@ export const profileRoutes = (context: AdminContext) =>
       await waitForServers(context)
       const file = await context.profiles.read()
       const profile = requireProfile(file.profiles, c.req.valid('param'))
-      setEtag(c, file)
+      setEtag(c, profile)
       return c.json(profileView(profile, context), 200)
     })
     .openapi(putProfile, async (c) => {
@@ -302,21 +326,21 @@ export const profileRoutes = (context: AdminContext) =>
       const { title = null, selectedMcpTools = null, tokenBudget = null, ...more } = c.req.valid('json')
       const { session = null, clientApproval = null } = more
       const change = { title, selectedMcpTools, tokenBudget, session, clientApproval }
-      const etag = parseIfMatch(c.req.valid('header')['if-match'])
+      const etag = readPrecondition(c.req.valid('header'))
       const file = await context.profiles.set(ref, change, etag).catch(keepConflict)
       if (file instanceof SallyportError) {
         const now = await context.profiles.read()
-        setEtag(c, now)
         const current = now.profiles.get(profileKey(agentSlug(ref.agent), ref.variant))
+        if (current) setEtag(c, current)
         return c.json({ ...toProblem(file), ...(current && { current: profileView(current, context) }) }, 412)
       }
-      setEtag(c, file)
-      return c.json(profileView(requireProfile(file.profiles, ref), context), 200)
+      const profile = requireProfile(file.profiles, ref)
+      setEtag(c, profile)
+      return c.json(profileView(profile, context), 200)
     })
     .openapi(deleteProfile, async (c) => {
       const ref = c.req.valid('param')
-      const file = await context.profiles.remove(ref, parseIfMatch(c.req.valid('header')['if-match']))
-      setEtag(c, file)
+      await context.profiles.remove(ref, readPrecondition(c.req.valid('header')))
       return c.json({ name: `${agentSlug(ref.agent)}.${ref.variant}` }, 200)
     })
     .openapi(listAgents, (c) => c.json({ agents: [...listKnownAgents(context)] }, 200))
@@ -361,17 +385,21 @@ function keepConflict(error: unknown): SallyportError {
   throw error
 }
 
-function setEtag(c: Context<ApiEnv>, { etag }: ProfilesFile): void {
-  c.header('etag', `"${etag}"`)
+function setEtag(c: Context<ApiEnv>, profile: ProfileSettings): void {
+  c.header('etag', `"${profileEtag(profile)}"`)
 }
 
-/** `undefined` means overwrite in any case. The header is required: otherwise two editors would overwrite each other. */
-function parseIfMatch(header: string | undefined): string | undefined {
-  if (header === undefined)
+/** `undefined` means overwrite in any case. One is required: otherwise two editors would overwrite each other. */
+function readPrecondition(headers: z.infer<typeof preconditions>): string | undefined {
+  const { 'if-match': match, 'if-none-match': none } = headers
+  if (match !== undefined && none !== undefined)
+    throw new SallyportError('INVALID_REQUEST', 'If-Match and If-None-Match contradict each other. Send one of them.')
+  if (none !== undefined) return NO_PROFILE
+  if (match === undefined)
     throw new SallyportError('PROFILES_UNREAD', 'The header If-Match is missing.', {
-      hint: 'Send the ETag of what you read, so that nobody’s change is overwritten; `If-Match: *` overwrites in any case.',
+      hint: 'Send the ETag of the profile that you read, so that nobody’s change is overwritten; `If-None-Match: *` creates one, and `If-Match: *` overwrites in any case.',
     })
-  const value = header.trim()
+  const value = match.trim()
   if (value === '*') return undefined
   return /^"([0-9a-f]{64})"$/.exec(value)?.[1] ?? value
 }

@@ -1,16 +1,12 @@
 import { queryOptions } from '@tanstack/react-query'
 import { api, read } from '../../api/client.ts'
 
-async function fetchProfiles() {
-  const response = await api.profiles.$get()
-  const etag = response.headers.get('etag') ?? ''
-  return { ...(await read(Promise.resolve(response))), etag }
-}
+const fetchProfiles = () => read(api.profiles.$get())
 
 const fetchAgentTools = ({ agent, variant }: ProfileRef) =>
   read(api.agents[':agent'].tools.$get({ param: { agent: encodeURIComponent(agent) }, query: { variant } }))
 
-/** All profiles, and the version of profiles.json that they are from. */
+/** All profiles, each with its version. */
 export type Profiles = Awaited<ReturnType<typeof fetchProfiles>>
 export type Profile = Profiles['profiles'][number]
 export type AgentTools = Awaited<ReturnType<typeof fetchAgentTools>>
@@ -43,23 +39,22 @@ export interface ProfileFields {
   readonly clientApproval?: boolean
 }
 
-/** Somebody else changed the file after it was read. */
+/** Somebody else changed the profile after it was read. */
 export interface ProfileConflict {
-  readonly etag: string
   /** `undefined`: the profile is not in the file any more. */
   readonly current: Profile | undefined
 }
 
-/** Writes a profile if the file is still the one that was read. */
+/** Writes a profile if it is still the one that was read; `undefined` if there was none. */
 export async function saveProfile(
   { agent, variant }: ProfileRef,
   fields: ProfileFields,
-  etag: string,
+  seen: Profile | undefined,
 ): Promise<ProfileConflict | undefined> {
   const { selectedMcpTools, ...more } = fields
   const response = await api.profiles[':agent'][':variant'].$put({
     param: { agent: encodeURIComponent(agent), variant: encodeURIComponent(variant) },
-    header: { 'if-match': etag },
+    header: seen === undefined ? { 'if-none-match': '*' } : { 'if-match': `"${seen.etag}"` },
     json: { ...more, ...(selectedMcpTools && { selectedMcpTools: [...selectedMcpTools] }) },
   })
   if (response.status !== 412) {
@@ -67,10 +62,10 @@ export async function saveProfile(
     return undefined
   }
   const { current } = (await response.json()) as { readonly current?: Profile }
-  return { etag: response.headers.get('etag') ?? '', current }
+  return { current }
 }
 
-export async function deleteProfile({ agent, variant }: ProfileRef, etag: string): Promise<void> {
+export async function deleteProfile({ agent, variant }: ProfileRef, seen: Profile): Promise<void> {
   const param = { agent: encodeURIComponent(agent), variant: encodeURIComponent(variant) }
-  await read(api.profiles[':agent'][':variant'].$delete({ param, header: { 'if-match': etag } }))
+  await read(api.profiles[':agent'][':variant'].$delete({ param, header: { 'if-match': `"${seen.etag}"` } }))
 }

@@ -16,8 +16,8 @@ export function NewProfile({ agents, profiles }: { readonly agents: readonly Age
   const isTaken = profiles.profiles.some(({ name }) => name === `${agent}.${variant.trim().toLowerCase()}`)
   const creating = useMutation({
     mutationFn: async () => {
-      const conflict = await saveProfile({ agent, variant: variant.trim() }, {}, profiles.etag)
-      if (conflict) throw new Error('profiles.json was changed meanwhile, and is shown again. Try once more.')
+      const conflict = await saveProfile({ agent, variant: variant.trim() }, {}, undefined)
+      if (conflict) throw new Error(`Somebody else has created ${agent}.${variant.trim()} meanwhile.`)
     },
     onSettled: () => client.invalidateQueries({ queryKey: ['profiles'] }),
     onSuccess: () => navigate(`/agents/${encodeURIComponent(`${agent}.${variant.trim().toLowerCase()}`)}`),

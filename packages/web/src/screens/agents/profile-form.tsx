@@ -41,15 +41,7 @@ export function ProfileForm({ profile: ref, agents, file }: ProfileFormProps) {
   if (!tools.data.supportsMcp)
     return <Note>{agent?.title ?? ref.agent} cannot use MCP servers, so there is nothing to select.</Note>
   const profile = file.profiles.find((one) => one.agent === ref.agent && variantOf(one) === ref.variant)
-  return (
-    <SelectionForm
-      profile={ref}
-      title={agent?.title ?? ref.agent}
-      written={profile}
-      etag={file.etag}
-      tools={tools.data}
-    />
-  )
+  return <SelectionForm profile={ref} title={agent?.title ?? ref.agent} written={profile} tools={tools.data} />
 }
 
 interface SelectionFormProps {
@@ -58,24 +50,22 @@ interface SelectionFormProps {
   readonly title: string
   /** `undefined`: it is not in the file. */
   readonly written: Profile | undefined
-  readonly etag: string
   readonly tools: AgentTools
 }
 
 /** What was read when the first change was made: only that may be overwritten. */
 interface Edit {
-  readonly etag: string
   readonly written: Profile | undefined
   readonly selection: ToolSelection
   readonly tokenBudget: number | undefined
 }
 
-function SelectionForm({ profile, title, written, etag, tools }: SelectionFormProps) {
+function SelectionForm({ profile, title, written, tools }: SelectionFormProps) {
   const [edit, setEdit] = useState<Edit>()
   const [pointed, setPointed] = useState<{ readonly tokens: number; readonly isSelected: boolean }>()
   const { servers } = tools
   const before = readSelection(tools)
-  const base: Edit = edit ?? { etag, written, selection: before, tokenBudget: written?.tokenBudget }
+  const base: Edit = edit ?? { written, selection: before, tokenBudget: written?.tokenBudget }
   const { selection, tokenBudget } = base
   const mayChange = useMay('operator')
   const saving = useSaveProfile({ profile, onSaved: () => setEdit(undefined) })
@@ -83,8 +73,8 @@ function SelectionForm({ profile, title, written, etag, tools }: SelectionFormPr
     edit !== undefined && !(isSameSelection(selection, before, servers) && tokenBudget === written?.tokenBudget)
   const conflict = saving.data
   const isDisabled = !mayChange || saving.isPending
-  const save = (to: string): void =>
-    saving.mutate({ etag: to, base, selectors: toSelectors(selection, servers), tokenBudget })
+  const save = (seen: Profile | undefined): void =>
+    saving.mutate({ seen, base, selectors: toSelectors(selection, servers), tokenBudget })
   return (
     <section className="panel picker" aria-labelledby="selection-title">
       <div className="pad">
@@ -123,7 +113,7 @@ function SelectionForm({ profile, title, written, etag, tools }: SelectionFormPr
             setEdit(undefined)
             saving.reset()
           }}
-          onMine={() => save(conflict.etag)}
+          onMine={() => save(conflict.current)}
         />
       )}
       {saving.error && <Failed error={saving.error} />}
@@ -132,19 +122,20 @@ function SelectionForm({ profile, title, written, etag, tools }: SelectionFormPr
           before={written?.selectedMcpTools}
           after={toSelectors(selection, servers)}
           isSaving={saving.isPending}
-          onSave={() => save(base.etag)}
+          onSave={() => save(base.written)}
           onDiscard={() => setEdit(undefined)}
         />
       )}
       {!isChanged && written && mayChange && profile.variant !== 'default' && (
-        <DeleteProfile profile={profile} etag={etag} />
+        <DeleteProfile profile={profile} written={written} />
       )}
     </section>
   )
 }
 
 interface SaveRequest {
-  readonly etag: string
+  /** Only this version may be overwritten. */
+  readonly seen: Profile | undefined
   readonly base: Edit
   readonly selectors: readonly string[] | undefined
   readonly tokenBudget: number | undefined
@@ -155,7 +146,7 @@ function useSaveProfile({ profile, onSaved }: { readonly profile: ProfileRef; re
   const client = useQueryClient()
   const toast = useToast()
   return useMutation({
-    mutationFn: async ({ etag, base, selectors, tokenBudget }: SaveRequest): Promise<ProfileConflict | undefined> => {
+    mutationFn: ({ seen, base, selectors, tokenBudget }: SaveRequest): Promise<ProfileConflict | undefined> => {
       const { written } = base
       const fields = {
         ...(written?.title !== undefined && { title: written.title }),
@@ -164,10 +155,7 @@ function useSaveProfile({ profile, onSaved }: { readonly profile: ProfileRef; re
         ...(selectors && { selectedMcpTools: selectors }),
         ...(tokenBudget !== undefined && { tokenBudget }),
       }
-      const conflict = await saveProfile(profile, fields, etag)
-      // The version is that of the whole file: a change of another profile is no reason to ask.
-      if (conflict && isSameProfile(conflict.current, written)) return saveProfile(profile, fields, conflict.etag)
-      return conflict
+      return saveProfile(profile, fields, seen)
     },
     onSuccess: async (conflict) => {
       await client.invalidateQueries({ queryKey: ['profiles'] })
@@ -178,12 +166,6 @@ function useSaveProfile({ profile, onSaved }: { readonly profile: ProfileRef; re
     },
   })
 }
-
-const isSameProfile = (a: Profile | undefined, b: Profile | undefined): boolean =>
-  JSON.stringify(comparedFields(a)) === JSON.stringify(comparedFields(b))
-
-const comparedFields = (profile: Profile | undefined) =>
-  profile && [profile.title, profile.selectedMcpTools, profile.tokenBudget, profile.session, profile.clientApproval]
 
 interface ConflictProps {
   readonly conflict: ProfileConflict
@@ -248,13 +230,13 @@ const formatSelection = (selectors: readonly string[] | undefined): string =>
     ? '# no "selected_mcp_tools": all tools'
     : `"selected_mcp_tools": ${JSON.stringify(selectors, null, 2)}`
 
-function DeleteProfile({ profile, etag }: { readonly profile: ProfileRef; readonly etag: string }) {
+function DeleteProfile({ profile, written }: { readonly profile: ProfileRef; readonly written: Profile }) {
   const [isAsking, ask] = useState(false)
   const client = useQueryClient()
   const navigate = useNavigate()
   const name = `${profile.agent}.${profile.variant}`
   const deleting = useMutation({
-    mutationFn: () => deleteProfile(profile, etag),
+    mutationFn: () => deleteProfile(profile, written),
     onSuccess: async () => {
       // First away from it: its tools cannot be read any more.
       await navigate(`/agents/${encodeURIComponent(`${profile.agent}.default`)}`)
