@@ -8,7 +8,7 @@ const TOPICS: readonly (readonly [prefix: string, topics: readonly string[]])[] 
   ['APPROVAL_', ['approvals']],
   ['MODE_CHANGED', ['mode', 'status', 'tools', 'approvals', 'overview']],
   ['UPSTREAM_', ['servers', 'status', 'tools', 'overview', 'health']],
-  ['CONFIG_', ['servers', 'status', 'tools', 'agents', 'settings']],
+  ['CONFIG_', ['servers', 'status', 'tools', 'agents', 'settings', 'overview', 'health']],
   ['COUNTERPART_', ['servers']],
   ['TOOLS_', ['tools', 'offers', 'tools-file', 'status', 'servers', 'agents', 'overview', 'health']],
   ['PIN_CHANGED', ['tools', 'offers', 'tools-file']],

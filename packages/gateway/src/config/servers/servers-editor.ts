@@ -14,7 +14,7 @@ import type { Home } from '../home/home.ts'
 import { type HomeContent, readHome, withFile } from '../home/home-content.ts'
 import { renewTrust } from '../home/trust.ts'
 import { loadSettings } from '../load-settings.ts'
-import { describeIssue } from '../reading/config-issue.ts'
+import { type ConfigIssue, describeIssue, joinKey } from '../reading/config-issue.ts'
 import type { Environment } from '../reading/environment.ts'
 import { parseTree } from '../reading/located-tree.ts'
 import type { ServerConfig } from '../settings.ts'
@@ -41,7 +41,10 @@ export interface ConfigPreview {
   readonly hash: string
   /** Changed lines only, without secrets: the other lines may contain some. Empty if nothing would change. */
   readonly diff: readonly ChangedLine[]
-  /** What the gateway would warn about, as `file:line:column key: problem`. */
+  /**
+   * What the gateway would warn about because of the changes, or about the changed servers, as
+   * `file:line:column key: problem`.
+   */
   readonly warnings: readonly string[]
   readonly added: readonly string[]
   readonly removed: readonly string[]
@@ -123,7 +126,7 @@ export class ServersEditor {
       ...{ path, file, before, after },
       hash: hashOf(before, after),
       diff: showDiff({ text, edited: edited.text, servers: [...(earlier?.servers ?? []), ...now.servers] }),
-      warnings: now.warnings,
+      warnings: findOwnWarnings(changes, now.warnings, earlier?.warnings ?? []),
       added: [...(ids ?? [])].filter((id) => !idsBefore?.has(id)),
       removed: [...(idsBefore ?? [])].filter((id) => !ids?.has(id)),
     }
@@ -131,11 +134,31 @@ export class ServersEditor {
 
   async #load(
     content: HomeContent,
-  ): Promise<{ readonly servers: readonly ServerConfig[]; readonly warnings: readonly string[] }> {
+  ): Promise<{ readonly servers: readonly ServerConfig[]; readonly warnings: readonly ConfigIssue[] }> {
     const { environment } = this.#options
     const { settings, warnings } = await loadSettings({ home: content.path, environment, content })
-    return { servers: settings.servers, warnings: warnings.map(describeIssue) }
+    return { servers: settings.servers, warnings }
   }
+}
+
+/** Without those that the file had before, unless they are about a server that is changed. */
+function findOwnWarnings(
+  changes: readonly ServerChange[],
+  warnings: readonly ConfigIssue[],
+  earlier: readonly ConfigIssue[],
+): readonly string[] {
+  // Lines have moved.
+  const identify = ({ file, key, problem }: ConfigIssue): string => JSON.stringify([file, key, problem])
+  const known = new Set(earlier.map(identify))
+  const isNew = (issue: ConfigIssue): boolean => !known.has(identify(issue))
+  return warnings.filter((issue) => isNew(issue) || changes.some(({ id }) => isAbout(issue, id))).map(describeIssue)
+}
+
+/** The section may have another spelling. */
+function isAbout({ key }: ConfigIssue, id: string): boolean {
+  const rest = key.replace(/^[\w$-]+\.?/, '')
+  const own = joinKey('', id)
+  return rest === own || rest.startsWith(`${own}.`) || rest.startsWith(`${own}[`)
 }
 
 interface ShownChange {

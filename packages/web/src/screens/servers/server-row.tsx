@@ -15,10 +15,11 @@ interface ServerRowProps {
 }
 
 export function ServerRow({ server, isOpen, withHealth }: ServerRowProps) {
-  const { id, state, tools, restarts, config } = server
+  const { id, state, tools, config } = server
   const navigate = useNavigate()
   const { data: health } = useQuery({ ...healthQuery(id), enabled: withHealth })
   const latency = health?.latency
+  const restarts = health?.restarts ?? server.restarts
   return (
     <li>
       <details

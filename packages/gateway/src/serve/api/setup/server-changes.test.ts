@@ -51,6 +51,17 @@ describe('a change of the servers', () => {
     expect(await read()).toBe(`${CONFIG}# somebody else\n`)
   })
 
+  it('warns of what it is about, and not of what the file had before', async () => {
+    const odd = `${CONFIG}  odd: {command: "true", enabled: false, colour: red}\n`
+    const { preview } = await openEditedGateway(odd)
+    expect((await preview(ADD)).warnings).toEqual([])
+    expect((await preview({ kind: 'remove', id: 'odd' })).warnings).toEqual([])
+    const own = (await preview({ kind: 'enable', id: 'odd', enabled: true })).warnings
+    expect(own).toEqual([expect.stringContaining('mcp_servers.odd.colour')])
+    const worse = { ...ADD, entry: { command: 'npx', taste: 'sour' } } as const
+    expect((await preview(worse)).warnings).toEqual([expect.stringContaining('mcp_servers.files.taste')])
+  })
+
   it('never shows a secret of the file', async () => {
     const { preview, send } = await openEditedGateway()
     const removed = await preview({ kind: 'remove', id: 'notes' })

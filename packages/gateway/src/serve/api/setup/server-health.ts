@@ -20,7 +20,10 @@ const healthSchema = z
         }),
       )
       .openapi({ description: 'Without gaps, oldest first. `off`: the gateway did not run.' }),
-    restarts: z.number().int(),
+    restarts: z.number().int().openapi({
+      description:
+        'How often it was started again: after it was lost, by a person, or because its configuration changed.',
+    }),
     latency: z
       .object({ calls: z.number().int(), p50: z.number(), p95: z.number(), max: z.number() })
       .optional()
@@ -73,18 +76,22 @@ const SERVER_TYPES = [
   'UPSTREAM_NEEDS_LOGIN',
 ] as const
 const GATEWAY_TYPES = ['GATEWAY_STARTED', 'GATEWAY_STOPPED'] as const
+const RESTART_TYPES = ['UPSTREAM_RESTART_REQUESTED', 'CONFIG_RELOADED'] as const
 const MAX_RECORDS = 1_000
 
 type HealthEvent = Extract<LoggedEvent, { type: (typeof SERVER_TYPES)[number] | (typeof GATEWAY_TYPES)[number] }>
+type RestartEvent = Extract<LoggedEvent, { type: (typeof RESTART_TYPES)[number] }>
 type CompletedCall = Extract<LoggedEvent, { type: 'TOOL_CALL_COMPLETED' }>
 type DiscoveredTools = Extract<LoggedEvent, { type: 'TOOLS_DISCOVERED' }>
 
 async function readHealth({ store }: AdminContext, server: string, since: Date): Promise<ServerHealth> {
   const find = <Event extends LoggedEvent>(types: readonly LoggedEvent['type'][], more: object) =>
     store.find({ types, limit: MAX_RECORDS, ...more }) as Promise<readonly Event[]>
-  const [own, gateway, [before], calls, changes] = await Promise.all([
+  const [own, gateway, requested, reloaded, [before], calls, changes] = await Promise.all([
     find<HealthEvent>(SERVER_TYPES, { server, since }),
     find<HealthEvent>(GATEWAY_TYPES, { since }),
+    find<RestartEvent>(['UPSTREAM_RESTART_REQUESTED'], { server, since }),
+    find<RestartEvent>(['CONFIG_RELOADED'], { since }),
     find<HealthEvent>(SERVER_TYPES, { server, until: since, limit: 1 }),
     find<CompletedCall>(['TOOL_CALL_COMPLETED'], { server, since }),
     find<DiscoveredTools>(['TOOLS_DISCOVERED'], { server, since, limit: 100 }),
@@ -94,7 +101,7 @@ async function readHealth({ store }: AdminContext, server: string, since: Date):
   return {
     since: since.toISOString(),
     spans: buildSpans({ events, since, initial: before && isOfMainInstance(before) ? stateAfter(before) : UNKNOWN }),
-    restarts: own.filter(({ type }) => type === 'UPSTREAM_RESTARTED').length,
+    restarts: countRestarts([...events, ...requested, ...reloaded], server),
     ...(latency && { latency }),
     changes: changes.map(({ time, added, removed, changed }) => ({
       ...{ time, added: [...added], removed: [...removed], changed: [...changed] },
@@ -104,6 +111,23 @@ async function readHealth({ store }: AdminContext, server: string, since: Date):
 
 /** The isolated instance of a server has a history of its own. */
 const isOfMainInstance = (event: HealthEvent): boolean => !('instance' in event) || event.instance === undefined
+
+/** Also attempts that failed: a server that ends at once never reports that it was restarted. */
+function countRestarts(events: readonly (HealthEvent | RestartEvent)[], server: string): number {
+  let [restarts, isLost] = [0, false]
+  for (const event of events.toSorted((a, b) => a.seq - b.seq)) {
+    const isOrdered =
+      event.type === 'UPSTREAM_RESTART_REQUESTED' ||
+      (event.type === 'CONFIG_RELOADED' && event.restarted.includes(server))
+    if (isOrdered || (isLost && RETRY_ENDS.has(event.type))) restarts++
+    if (event.type === 'UPSTREAM_LOST') isLost = true
+    else if (event.type !== 'CONFIG_RELOADED' || isOrdered) isLost = false
+  }
+  return restarts
+}
+
+/** After a server was lost, each of these is the end of an attempt to start it again. */
+const RETRY_ENDS: ReadonlySet<string> = new Set(['UPSTREAM_LOST', 'UPSTREAM_RESTARTED', 'UPSTREAM_NEEDS_LOGIN'])
 
 type Span = ServerHealth['spans'][number]
 type HealthState = Pick<Span, 'state' | 'reason'>
