@@ -1,6 +1,14 @@
 import type { Promised } from './promised.ts'
 
 export const WEB_PROMISES = {
+  'WEB-1': {
+    text: 'The agents found on this machine with their servers; one button imports them after the change of config.yaml was shown; nothing is written to their files, and the page says so',
+    state: 'built',
+  },
+  'WEB-9': {
+    text: 'Tokens kept out of contexts by selection, isolation and shaping, per tool, per agent and over time, as charts with a table behind them, and how each is counted',
+    state: 'built',
+  },
   'WEB-3': {
     text: 'The native servers of each type of agent, as read from its files with their paths, which are only read; the gateway’s own servers with the diff before saving, and comments kept',
     state: 'partial',

@@ -1,6 +1,7 @@
 import {
   Activity,
   Blocks,
+  ChartNoAxesCombined,
   FileCheck2,
   House,
   Inbox,
@@ -66,6 +67,12 @@ export const SCREENS: readonly Screen[] = [
     path: '/servers/:id?',
     load: async () => ({ Component: (await import('./servers/servers.tsx')).Servers }),
     nav: { title: 'Servers', icon: Server, group: 'Gateway', key: 'v' },
+  },
+  { path: '/start', load: async () => ({ Component: (await import('./start/start.tsx')).Start }) },
+  {
+    path: '/savings',
+    load: async () => ({ Component: (await import('./savings/savings.tsx')).Savings }),
+    nav: { title: 'Savings', icon: ChartNoAxesCombined, group: 'Gateway', key: 'k' },
   },
   {
     path: '/settings/mcp/:agent?',

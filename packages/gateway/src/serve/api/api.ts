@@ -23,7 +23,8 @@ import { documentRoutes } from './openapi-document.ts'
 import { profileRoutes } from './profiles.ts'
 import { type ApiEnv, callerOf, createRoutes, jsonResponse, PROBLEM_RESPONSES } from './routes.ts'
 import { sandboxRoutes } from './sandboxes.ts'
-import { savingsRoutes } from './savings.ts'
+import { savingsRoutes } from './savings/savings.ts'
+import { savingsHistoryRoutes } from './savings/savings-history.ts'
 import { serverRoutes } from './servers.ts'
 import { sessionRoutes } from './sessions.ts'
 import { agentSetupRoutes } from './setup/agent-setup.ts'
@@ -46,10 +47,11 @@ export type { Me, Overview } from './live/overview.ts'
 export type { ChangedMode, ModeView } from './mode.ts'
 export type { OfferDetail, OfferView } from './offers.ts'
 export type { SandboxedServerView, SandboxListView } from './sandboxes.ts'
-export type { Savings, SavingsBy } from './savings.ts'
+export type { Savings, SavingsBy } from './savings/savings.ts'
+export type { SavingsHistory } from './savings/savings-history.ts'
 export type { ServerView } from './servers.ts'
 export type { EndedSessionView, SessionView } from './sessions.ts'
-export type { AgentConnection, AgentFiles } from './setup/agent-setup.ts'
+export type { AgentConnection, AgentFiles, FoundAgents } from './setup/agent-setup.ts'
 export type { ConfigPreviewView, ServerChangeInput } from './setup/server-changes.ts'
 export type { ServerHealth } from './setup/server-health.ts'
 export type { Status } from './status.ts'
@@ -89,6 +91,7 @@ export function createApi(context: AdminContext) {
     .route('/api', eventRoutes(context))
     .route('/api', explainRoutes(context))
     .route('/api', savingsRoutes(context))
+    .route('/api', savingsHistoryRoutes(context))
     .route('/api', tokenRoutes(context))
     .route('/api', sessionRoutes(context))
     .route('/api', modeRoutes(context))

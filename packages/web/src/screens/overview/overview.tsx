@@ -3,11 +3,13 @@ import { Link } from 'react-router'
 import type { Overview as OverviewView } from '../../../../gateway/src/serve/api/api.ts'
 import { api, read } from '../../api/client.ts'
 import { toEvents } from '../../api/events.ts'
+import { Figures } from '../../parts/figures.tsx'
 import { formatNumber } from '../../parts/format.ts'
 import { Page, Panel } from '../../parts/page.tsx'
 import { Loaded, Note } from '../../parts/states.tsx'
 import { useAttention } from '../../shell/attention.ts'
 import { ChangeFeed } from './change-feed.tsx'
+import { FirstSteps } from './first-steps.tsx'
 import { ModePanel } from './mode-panel.tsx'
 import { TodoPanel } from './todo-panel.tsx'
 import './overview.css'
@@ -35,9 +37,15 @@ export function Overview() {
         {(overview) => (
           <div className="cols">
             <div className="stack">
-              <TodoPanel />
-              <Figures overview={overview} />
-              <ServersPanel overview={overview} />
+              {isEmpty(overview.servers) ? (
+                <FirstSteps />
+              ) : (
+                <>
+                  <TodoPanel />
+                  <Today overview={overview} />
+                  <ServersPanel overview={overview} />
+                </>
+              )}
             </div>
             <div className="stack">
               <ModePanel />
@@ -50,7 +58,10 @@ export function Overview() {
   )
 }
 
-function Figures({
+/** The gateway’s own server is always there. */
+const isEmpty = (servers: OverviewView['servers']): boolean => servers.every(({ id }) => id === 'sallyport')
+
+function Today({
   overview: { counts, callsInFlight },
 }: {
   readonly overview: Pick<OverviewView, 'counts' | 'callsInFlight'>
@@ -67,18 +78,10 @@ function Figures({
     ['Labels raised', counts.labelsRaised, ''],
   ] as const
   return (
-    <section className="panel" aria-label="Today in numbers">
-      <dl className="figures">
-        {figures.map(([name, value, note]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>
-              {formatNumber(value)} <small>{note}</small>
-            </dd>
-          </div>
-        ))}
-      </dl>
-    </section>
+    <Figures
+      label="Today in numbers"
+      figures={figures.map(([name, value, note]) => ({ name, value: formatNumber(value), note }))}
+    />
   )
 }
 

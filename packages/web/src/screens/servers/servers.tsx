@@ -30,10 +30,15 @@ export function Servers() {
       actions={
         mayChange &&
         adding === null && (
-          <Link className="btn btn-primary" to="/servers?add=form">
-            <Plus className="i" aria-hidden="true" />
-            Add a server
-          </Link>
+          <>
+            <Link className="btn" to="/start">
+              From agents
+            </Link>
+            <Link className="btn btn-primary" to="/servers?add=form">
+              <Plus className="i" aria-hidden="true" />
+              Add a server
+            </Link>
+          </>
         )
       }
     >

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { openAdminTestGateway } from '../../admin/admin.test-kit.ts'
-import type { AgentConnection, AgentFiles } from '../api.ts'
+import type { AgentConnection, AgentFiles, FoundAgents } from '../api.ts'
 
 describe('the files of an agent', () => {
   it('are shown with their servers, without secrets, and with what the gateway has already', async () => {
@@ -49,6 +49,28 @@ describe('the files of an agent', () => {
       })
     expect((await preview(['two'])).body).toMatchObject({ added: ['two'], imported: { added: [{ id: 'two' }] } })
     expect((await preview(['three'])).status).toBe(404)
+  })
+})
+
+describe('the agents on this machine', () => {
+  it('are those with a program or a file; a server of two agents is imported once', async () => {
+    const admin = await openAdminTestGateway()
+    const { path: home } = admin.gateway.home
+    const token = `ghp_${'a1B2'.repeat(9)}`
+    for (const folder of ['.cursor', '.codex']) await mkdir(join(home, folder), { recursive: true })
+    const mcpServers = { notes: { command: 'npx', args: ['notes'], env: { TOKEN: token } }, remote: { command: '' } }
+    await writeFile(join(home, '.cursor', 'mcp.json'), JSON.stringify({ mcpServers }))
+    await writeFile(join(home, '.codex', 'config.toml'), '[mcp_servers.same]\ncommand = "npx"\nargs = ["notes"]\n')
+    const { status, body, text } = await admin.api('/api/found-agents')
+    expect(status).toBe(200)
+    expect(text).not.toContain(token)
+    const { agents, importable }: FoundAgents = body
+    expect(agents.map(({ agent }) => agent)).toEqual(expect.arrayContaining(['cursor', 'codex']))
+    for (const { program, files } of agents)
+      expect(program !== undefined || files.some(({ state }) => state !== 'missing')).toBe(true)
+    const names = importable.map(({ from }) => from.map(({ agent, name }) => `${agent} ${name}`).sort())
+    expect(names).toEqual([['codex same', 'cursor notes']])
+    expect(importable[0]?.secrets).toBe(1)
   })
 })
 

@@ -1,8 +1,10 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import { type JsonObject, SallyportError } from '@sallyport/core'
 import {
+  ADAPTERS,
   type AgentAdapter,
   buildConnectEntry,
+  type FoundServer,
   findAdapter,
   findProgram,
   type ImportPlan,
@@ -51,6 +53,31 @@ const filesSchema = z
 
 export type AgentFiles = z.infer<typeof filesSchema>
 
+const foundAgentsSchema = z
+  .object({
+    agents: z
+      .array(
+        filesSchema.extend({
+          enforcement: z.enum(['strict', 'partial', 'none']).openapi({ description: 'How much a launch can enforce.' }),
+        }),
+      )
+      .openapi({ description: 'Those whose program or files are on this machine.' }),
+    importable: z
+      .array(
+        z.object({
+          id: z.string().openapi({ description: 'The name that it would get in config.yaml.' }),
+          from: z.array(z.object({ agent: z.string(), name: z.string() })),
+          secrets: z.number().int().openapi({ description: 'Keys and tokens that would become variables.' }),
+        }),
+      )
+      .openapi({
+        description: 'The servers that an import of all agents would add; the same one of two agents is one.',
+      }),
+  })
+  .openapi('FoundAgents')
+
+export type FoundAgents = z.infer<typeof foundAgentsSchema>
+
 const connectionSchema = z
   .object({
     agent: z.string(),
@@ -79,6 +106,16 @@ const getFiles = createRoute({
   responses: { 200: jsonResponse(filesSchema, 'Read now. Nothing is ever written to them.'), ...PROBLEM_RESPONSES },
 })
 
+const getFoundAgents = createRoute({
+  method: 'get',
+  path: '/found-agents',
+  summary: 'The agents on this machine with their own files, and what an import of all their servers would add',
+  responses: {
+    200: jsonResponse(foundAgentsSchema, 'Read now. Nothing is ever written to them.'),
+    ...PROBLEM_RESPONSES,
+  },
+})
+
 const DAY_MS = 86_400_000
 
 const connectBody = strictInput({
@@ -96,44 +133,76 @@ const connectRoute = createRoute({
 
 export const agentSetupRoutes = (context: AdminContext) =>
   createRoutes()
-    .openapi(getFiles, async (c) => c.json(await readFiles(findAdapter(c.req.valid('param').agent), context), 200))
+    .openapi(getFoundAgents, async (c) => c.json(await findAgents(context), 200))
+    .openapi(getFiles, async (c) => {
+      const adapter = findAdapter(c.req.valid('param').agent)
+      const results = await readAgentConfigs(adapter, context.host)
+      return c.json(viewAgent({ adapter, results }, { existing: await readExisting(context), ...context }), 200)
+    })
     .openapi(connectRoute, async (c) => {
       const adapter = findAdapter(c.req.valid('param').agent)
       if (!adapter.supportsMcp) throw new SallyportError('INVALID_PARAMS', `${adapter.title} cannot use MCP servers.`)
       return c.json(await connectAgent(adapter, c.req.valid('json'), context), 201)
     })
 
-async function readFiles(adapter: AgentAdapter, context: AdminContext): Promise<AgentFiles> {
-  const { id: agent, title, supportsMcp } = adapter
-  const { host } = context
-  const path = adapter.program === undefined ? undefined : findProgram(adapter.program, host)
-  const results = await readAgentConfigs(adapter, host)
-  const existing = await context.servers.readWritten().catch(() => new Map<string, JsonObject>())
+/** A file that cannot be read has no servers that are known. */
+const readExisting = (context: AdminContext): Promise<ReadonlyMap<string, JsonObject>> =>
+  context.servers.readWritten().catch(() => new Map<string, JsonObject>())
+
+async function findAgents(context: AdminContext): Promise<FoundAgents> {
+  const existing = await readExisting(context)
+  const read = await Promise.all(
+    ADAPTERS.map(async (adapter) => ({ adapter, results: await readAgentConfigs(adapter, context.host) })),
+  )
+  const agents = read.map((one) => ({
+    ...viewAgent(one, { existing, ...context }),
+    enforcement: one.adapter.enforcement.level,
+  }))
+  const found = read.flatMap(({ adapter, results }) => results.flatMap((result) => listFoundServers(adapter, result)))
+  const { added } = planImport(found, { existing, ...context }, 'leave')
   return {
-    ...{ agent, title, supportsMcp },
-    ...(path !== undefined && { program: path }),
-    files: results.map((result) => fileView(adapter, result, planImport(adapter, result, { existing, ...context }))),
+    agents: agents.filter(
+      ({ program, files }) => program !== undefined || files.some(({ state }) => state !== 'missing'),
+    ),
+    importable: added.map(({ id, sources, secrets }) => ({
+      id,
+      from: sources.map(({ agent, name }) => ({ agent, name })),
+      secrets: secrets.length,
+    })),
   }
 }
 
-interface PlanContext extends Pick<AdminContext, 'environment' | 'settings'> {
+interface ReadAgent {
+  readonly adapter: AgentAdapter
+  readonly results: readonly NativeFileResult[]
+}
+
+interface PlanContext extends Pick<AdminContext, 'environment' | 'settings' | 'host'> {
   readonly existing: ReadonlyMap<string, JsonObject>
 }
 
-/** What an import of this file would do. Each server is planned alone: none is merged with another of the file. */
+function viewAgent({ adapter, results }: ReadAgent, context: PlanContext): AgentFiles {
+  const { id: agent, title, supportsMcp, program } = adapter
+  const path = program === undefined ? undefined : findProgram(program, context.host)
+  return {
+    ...{ agent, title, supportsMcp },
+    ...(path !== undefined && { program: path }),
+    files: results.map((result) => fileView(adapter, result, planEach(listFoundServers(adapter, result), context))),
+  }
+}
+
+/** What an import would do with each server alone: none is merged with another of the file. */
+const planEach = (found: readonly FoundServer[], context: PlanContext): ReadonlyMap<string, ImportPlan> =>
+  new Map(found.map((one) => [one.name, planImport([one], context, 'take')]))
+
 function planImport(
-  adapter: AgentAdapter,
-  result: NativeFileResult,
+  found: readonly FoundServer[],
   { existing, environment, settings }: PlanContext,
-): ReadonlyMap<string, ImportPlan> {
+  projects: 'take' | 'leave',
+): ImportPlan {
   const { port } = settings.gateway
   const lookup = (name: string): string | undefined => environment[name]
-  return new Map(
-    listFoundServers(adapter, result).map((one) => [
-      one.name,
-      mergeServers({ found: [one], existing, port, lookup, secrets: 'hide', projects: 'take' }),
-    ]),
-  )
+  return mergeServers({ found, existing, port, lookup, secrets: 'hide', projects })
 }
 
 function fileView(

@@ -1,9 +1,9 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import type { LoggedEvent } from '@sallyport/core'
-import type { AdminContext } from '../admin/admin-context.ts'
-import { filterFields, toEventFilter } from './event-query.ts'
-import { strictInput } from './invalid-input.ts'
-import { createRoutes, jsonResponse, PROBLEM_RESPONSES } from './routes.ts'
+import type { AdminContext } from '../../admin/admin-context.ts'
+import { filterFields, toEventFilter } from '../event-query.ts'
+import { strictInput } from '../invalid-input.ts'
+import { createRoutes, jsonResponse, PROBLEM_RESPONSES } from '../routes.ts'
 
 const SAVINGS_GROUPINGS = ['tool', 'agent', 'session', 'hour', 'day'] as const
 /** There may be many sessions: those that saved least are summed up in one row. */
