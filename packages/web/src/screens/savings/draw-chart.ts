@@ -1,7 +1,6 @@
 import uPlot from 'uplot'
 import { formatShort } from '../../parts/format.ts'
 import type { Bucket } from './buckets.ts'
-import 'uplot/dist/uPlot.min.css'
 
 const HEIGHT = 220
 const MAX_BAR_WIDTH = 44
