@@ -14,7 +14,6 @@ export {
   ProfilesEditor,
   requireProfile,
 } from './profiles/profiles-editor.ts'
-export type { ProfilesFile } from './profiles/profiles-file.ts'
 export { describeIssue } from './reading/config-issue.ts'
 export { describeUnknownVariables, type Environment } from './reading/environment.ts'
 export { describeYamlProblem, parseTree } from './reading/located-tree.ts'
