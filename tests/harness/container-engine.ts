@@ -6,13 +6,15 @@ import { join } from 'node:path'
 import { installPackages } from './debian-packages.ts'
 import { eventually } from './processes.ts'
 
-/** Whether a Docker engine can run here. Installs it if it may. */
-export function canRunDocker(): boolean {
+/** Whether a Docker engine can run here, and Compose if it is asked for. Installs them if it may. */
+export function canRunDocker(compose: 'with compose' | 'alone' = 'alone'): boolean {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return miss('this needs root on Linux')
+  const programs = ['dockerd', 'docker', ...(compose === 'alone' ? [] : ['docker-compose'])]
+  const packages = ['docker.io', 'socat', ...(compose === 'alone' ? [] : ['docker-compose'])]
   const isInstalled = (): boolean =>
-    ['dockerd', 'docker'].every((name) => spawnSync(name, ['--version'], { stdio: 'ignore' }).status === 0)
-  if (!isInstalled()) installPackages(['docker.io', 'socat'])
-  return isInstalled() || miss('install docker.io')
+    programs.every((name) => spawnSync(name, ['--version'], { stdio: 'ignore' }).status === 0)
+  if (!isInstalled()) installPackages(packages)
+  return isInstalled() || miss(`install ${packages.join(', ')}`)
 }
 
 function miss(what: string): boolean {
@@ -29,25 +31,33 @@ export interface DockerEngine {
   docker(...args: readonly string[]): string
   /** All containers, or those with a label. */
   containers(label?: string): readonly string[]
-  /** Creates an image with the Node that runs the tests, the libraries that it needs, and no other file. */
-  importNode(name: string, changes?: readonly string[]): void
+  /** Creates an image with the Node that runs the tests, further programs, their libraries, and no other file. */
+  importNode(name: string, options?: ImportOptions): void
   close(): Promise<void>
 }
 
-/** An engine of its own, which changes nothing in the network of this machine. */
-export async function startDocker(): Promise<DockerEngine> {
+export interface ImportOptions {
+  /** Settings of the image, such as `USER 1000`. */
+  readonly changes?: readonly string[]
+  /** Absolute paths. */
+  readonly programs?: readonly string[]
+}
+
+/** Without bridges, since those would be in the network of this machine. */
+const NO_NETWORKS = [
+  ...['--bridge=none', '--iptables=false', '--ip6tables=false', '--ip-forward=false', '--ip-masq=false'],
+  '--userland-proxy=false',
+]
+
+/** An engine of its own, which changes nothing in the network of this machine. With `enter`, it has networks in another. */
+export async function startDocker(enter: readonly string[] = []): Promise<DockerEngine> {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-docker-'))
   const host = `unix://${folder}/docker.sock`
-  const daemon = spawn(
-    'dockerd',
-    [
-      ...['--data-root', join(folder, 'data'), '--exec-root', join(folder, 'exec')],
-      ...['--pidfile', join(folder, 'pid'), '--host', host],
-      ...['--bridge=none', '--iptables=false', '--ip6tables=false', '--ip-forward=false', '--ip-masq=false'],
-      '--userland-proxy=false',
-    ],
-    { stdio: ['ignore', 'pipe', 'pipe'] },
-  )
+  const [program = '', ...args] = [
+    ...[...enter, 'dockerd', '--data-root', join(folder, 'data'), '--exec-root', join(folder, 'exec')],
+    ...['--pidfile', join(folder, 'pid'), '--host', host, ...(enter.length === 0 ? NO_NETWORKS : [])],
+  ]
+  const daemon = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] })
   const log = createWriteStream(join(folder, 'log'))
   for (const output of [daemon.stdout, daemon.stderr]) output.pipe(log)
   const env = { DOCKER_HOST: host }
@@ -70,10 +80,10 @@ export async function startDocker(): Promise<DockerEngine> {
       docker('ps', '-aq', ...(label === undefined ? [] : ['--filter', `label=${label}`]))
         .split('\n')
         .filter((line) => line !== ''),
-    importNode: (name, changes = []) => {
+    importNode: (name, { changes = [], programs = [] } = {}) => {
       const { status, stderr } = run(
         ['import', ...changes.flatMap((change) => ['--change', change]), '-', name],
-        packNode(),
+        packNode(programs),
       )
       if (status !== 0) throw new Error(`docker import: ${stderr}`)
     },
@@ -96,16 +106,16 @@ const listMounts = (folder: string): readonly string[] =>
     .map((line) => line.split(' ')[4] ?? '')
     .filter((point) => point.startsWith(`${folder}/`))
 
-/** An archive with `/bin/node`, its libraries where the linker finds them, and `/tmp`. */
-function packNode(): Buffer {
-  const linked = spawnSync('ldd', [process.execPath], { encoding: 'utf8' }).stdout
-  const libraries = [...linked.matchAll(/(\/\S+) \(0x/g)].map(([, path = '']) => path.slice(1))
+/** An archive with `/bin/node`, the programs at their own paths, and their libraries where the linker finds them. */
+function packNode(programs: readonly string[]): Buffer {
+  const all = [process.execPath, ...programs]
+  const linked = spawnSync('ldd', all, { encoding: 'utf8' }).stdout
+  const libraries = new Set([...linked.matchAll(/(\/\S+) \(0x/g)].map(([, path = '']) => path))
   const rename = `s|^${process.execPath.slice(1)}$|bin/node|`
-  const { status, stdout, stderr } = spawnSync(
-    'tar',
-    ['-C', '/', '-ch', '--transform', rename, process.execPath.slice(1), ...libraries],
-    { maxBuffer: 1 << 30 },
-  )
+  const paths = [...all, ...libraries].map((path) => path.slice(1))
+  const { status, stdout, stderr } = spawnSync('tar', ['-C', '/', '-ch', '--transform', rename, ...paths], {
+    maxBuffer: 1 << 30,
+  })
   if (status !== 0) throw new Error(`tar: ${stderr}`)
   return stdout
 }
