@@ -79,7 +79,7 @@ export const SENSITIVITY_PROMISES = {
     missing: 'a Kubernetes cluster and an engine of containers that run the exported files in a test',
   },
   'SEN-18': {
-    text: 'run-sandboxed runs any program in a network mode, with its own streams, signals and exit code',
+    text: 'run-sandboxed runs any program, or the program of an image, in a network mode, with its own streams, signals and exit code',
     state: 'built',
   },
   'SEN-15': {

@@ -65,21 +65,22 @@ describe.skipIf(!AVAILABLE).each(USERS)(`before anything runs, as %s (${promise(
     expect(await start(writeBwrap('honest', changing('cat')))).toEqual({ code: 0, stdout: 'it ran\n', stderr: '' })
   })
 
-  it('a machine without bubblewrap is refused, with how to install it', async () => {
+  it('a machine without any driver is refused, with how to install one', async () => {
     const command = [...SALLYPORT, 'run-sandboxed', '--json', '--', '/bin/echo', 'it ran']
     const refused = await run(['/usr/bin/env', 'PATH=/nowhere', ...command], options)
     expect({ ...refused, stderr: '' }).toEqual({ code: 5, stdout: '', stderr: '' })
     expect(errorOf(refused).message).toBe(
-      'Programs cannot run in network mode NONE here: there is no program bwrap (bubblewrap) in PATH.',
+      'Programs cannot be isolated here: there is no program bwrap (bubblewrap) in PATH; there is no program docker in PATH; there is no program podman in PATH.',
     )
     expect(errorOf(refused).hint).toContain('apt-get install bubblewrap')
   })
 
   it('a machine that forbids user namespaces is refused, with what bubblewrap said', async () => {
     const through = ['bwrap', '--unshare-user', '--disable-userns', '--dev-bind', '/', '/', '--']
-    const refused = await run(sandboxed(['--json', '--mode', 'FULL'], ['echo', 'it ran']), { ...options, through })
+    const flags = ['--json', '--driver', 'bubblewrap']
+    const refused = await run(sandboxed(flags, ['echo', 'it ran']), { ...options, through })
     expect({ ...refused, stderr: '' }).toEqual({ code: 5, stdout: '', stderr: '' })
-    expect(errorOf(refused).message).toMatch(/^Programs cannot run in network mode FULL here: bwrap: .*ENOSPC/)
+    expect(errorOf(refused).message).toMatch(/^Programs cannot be isolated here: bwrap: .*ENOSPC/)
     expect(errorOf(refused).hint).toContain('user.max_user_namespaces')
   })
 

@@ -1,16 +1,27 @@
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Forward } from '../../packages/gateway/src/sandbox/drivers/driver.ts'
 import { canRunDocker, type DockerEngine, startDocker } from '../harness/container-engine.ts'
+import { eventually } from '../harness/processes.ts'
 import { REPOSITORY } from '../harness/run-gateway.ts'
 import { promise } from '../promises.ts'
 import { describeNetworkModes, type Reach } from './network-table.ts'
-import { canBuildNetworks, makeUserFolder, probe, run, type Start, type User } from './sandbox-world.ts'
+import {
+  canBuildNetworks,
+  makeUserFolder,
+  probe,
+  run,
+  SALLYPORT,
+  type Start,
+  sandboxed,
+  start as startProgram,
+  type User,
+} from './sandbox-world.ts'
 
 const AVAILABLE = canRunDocker() && canBuildNetworks()
 const FIXTURE = join(REPOSITORY, 'tests/fixtures/run-in-container.mjs')
@@ -123,6 +134,70 @@ describe.skipIf(!AVAILABLE)('containers', () => {
     it('says which image is missing', async () => {
       const { stderr } = await inside({ image: 'not/there:1' }, ['node'])
       expect(stderr).toContain('There is no image not/there:1 in docker here.')
+    })
+  })
+
+  describe(`run-sandboxed with containers (${promise('SEN-18')})`, () => {
+    const tool = (flags: readonly string[], command: readonly string[], input = '') =>
+      run(sandboxed(flags, command), { ...start(), input })
+
+    it('passes streams, arguments and the exit code of a program of this machine through', async () => {
+      const command = ['sh', '-c', 'cat; echo "$1" >&2; exit 7', 'sh', 'words']
+      expect(await tool(['--driver', 'docker'], command, 'input')).toEqual({
+        ...{ code: 7, stdout: 'input', stderr: 'words\n' },
+      })
+    })
+
+    it('runs the program of an image, whose network it decides about, and ends without its input', async () => {
+      const image = ['--image', 'node-only:1']
+      expect(await tool(image, ['/bin/node', '--print', 'process.getuid()'])).toMatchObject({
+        code: 0,
+        stdout: '1000\n',
+      })
+      const fetching = ['/bin/node', '--eval', `fetch('http://192.0.2.1/').catch(() => process.exit(3))`]
+      const refused = await tool(image, fetching)
+      expect(refused.code).toBe(3)
+      expect(refused.stderr).toContain('A connection to 192.0.2.1:80 was refused')
+      const child = startProgram(sandboxed(image, ['/bin/node', '--eval', '']), start())
+      expect(await once(child, 'exit')).toEqual([0, null])
+    })
+
+    it('uses an engine by itself where bubblewrap does not work', async () => {
+      const PATH = join(folder.path, 'without')
+      mkdirSync(PATH)
+      const docker = spawnSync('which', ['docker'], { encoding: 'utf8' }).stdout.trim()
+      symlinkSync(docker, join(PATH, 'docker'))
+      const { stdout } = await run(sandboxed([], ['/bin/echo', 'it ran']), start({ PATH }))
+      expect(stdout).toBe('it ran\n')
+      const checked = await run([...SALLYPORT, 'sandbox', 'check'], start({ PATH }))
+      expect(checked.code).toBe(0)
+      expect(checked.stdout).toMatch(/^! sandbox bubblewrap +there is no program bwrap/m)
+      expect(checked.stdout).toMatch(/^✓ sandbox docker/m)
+      expect(checked.stdout).toMatch(/^✓ sandbox auto +Programs are isolated by docker; images are run by docker$/m)
+    })
+
+    it('leaves no container if it is killed', async () => {
+      const command = ['/bin/node', '--eval', 'console.log("ready"); setInterval(() => {}, 1000)']
+      const child = startProgram(sandboxed(['--image', 'node-only:1'], command), start())
+      await once(child.stdout as NodeJS.ReadableStream, 'data')
+      expect(engine.containers()).toHaveLength(2)
+      child.kill('SIGKILL')
+      await eventually(
+        () => engine.containers(),
+        (left) => left.length === 0,
+      )
+    })
+
+    it.each([
+      [['--image=--privileged'], 'is not a valid name of an image'],
+      [['--image', 'node-only:1', '--driver', 'bubblewrap'], 'bubblewrap runs programs of this machine, and no images'],
+      [['--image', 'not/there:1'], 'There is no image not/there:1 in docker here'],
+      [['--driver', 'docker'], 'There is no program to run'],
+    ])('refuses %j', async (flags, message) => {
+      const { code, stdout, stderr } = await tool(flags, [])
+      expect(code).toBeGreaterThan(0)
+      expect(stdout).toBe('')
+      expect(stderr).toContain(message)
     })
   })
 

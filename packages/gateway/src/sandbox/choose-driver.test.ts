@@ -31,7 +31,11 @@ describe('a driver', () => {
   it('is the one that was asked for, even if another one works', async () => {
     const { drivers, probed } = createDrivers(['bubblewrap', 'docker'])
     await expect(chooseDriver(drivers, 'podman')).rejects.toMatchObject({
-      ...{ code: 'SANDBOX_UNAVAILABLE', message: 'It cannot be isolated here: no podman.', hint: 'Install podman.' },
+      ...{
+        code: 'SANDBOX_UNAVAILABLE',
+        message: 'Programs cannot be isolated here: no podman.',
+        hint: 'Install podman.',
+      },
     })
     expect(probed).toEqual(['podman'])
   })
@@ -39,7 +43,7 @@ describe('a driver', () => {
   it('of an image is never bubblewrap', async () => {
     const { drivers, probed } = createDrivers(['bubblewrap'])
     await expect(chooseEngine(drivers, 'auto')).rejects.toMatchObject({
-      message: 'It cannot be isolated here: no docker; no podman.',
+      message: 'Programs cannot be isolated here: no docker; no podman.',
       hint: 'For docker: Install docker. For podman: Install podman.',
     })
     expect(probed).toEqual(['docker', 'podman'])

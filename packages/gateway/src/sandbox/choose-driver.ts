@@ -11,20 +11,29 @@ export interface SandboxDrivers {
 
 export type DriverChoice = 'auto' | keyof SandboxDrivers
 
+/** What is run: a program of this machine, or an image. */
+export type SandboxContent = 'program' | 'image'
+
 type Failure = Extract<ProbeResult, { ok: false }> & { readonly name: string }
+
+/** The names of the drivers that are tried, in this order. */
+export function listCandidates(wanted: DriverChoice, content: SandboxContent): readonly (keyof SandboxDrivers)[] {
+  if (wanted !== 'auto') return [wanted]
+  return content === 'program' ? ['bubblewrap', 'docker', 'podman'] : ['docker', 'podman']
+}
 
 /** For a program of this machine. */
 export function chooseDriver(drivers: SandboxDrivers, wanted: DriverChoice): Promise<SandboxDriver> {
-  const { bubblewrap, docker, podman } = drivers
-  return chooseFirst<SandboxDriver>(wanted === 'auto' ? [bubblewrap, docker, podman] : [drivers[wanted]])
+  return chooseFirst<SandboxDriver>(listCandidates(wanted, 'program').map((name) => drivers[name]))
 }
 
 /** For an image. */
 export function chooseEngine(drivers: SandboxDrivers, wanted: DriverChoice): Promise<SandboxDriver<ContainerSpec>> {
-  const { docker, podman } = drivers
-  if (wanted === 'bubblewrap')
+  const engines = listCandidates(wanted, 'image').map((name) => {
+    if (name !== 'bubblewrap') return drivers[name]
     throw new SallyportError('INTERNAL', 'An image was to be run with bubblewrap, which only runs programs.')
-  return chooseFirst<SandboxDriver<ContainerSpec>>(wanted === 'auto' ? [docker, podman] : [drivers[wanted]])
+  })
+  return chooseFirst<SandboxDriver<ContainerSpec>>(engines)
 }
 
 /** Tries one after the other. Rejects with what all of them said if none works: nothing ever runs without a sandbox. */
@@ -39,5 +48,7 @@ async function chooseFirst<Driver extends Pick<SandboxDriver, 'name' | 'probe'>>
   }
   const reasons = failures.map(({ reason }) => reason).join('; ')
   const fixes = failures.map(({ name, fix }) => (failures.length === 1 ? fix : `For ${name}: ${fix}`))
-  throw new SallyportError('SANDBOX_UNAVAILABLE', `It cannot be isolated here: ${reasons}.`, { hint: fixes.join(' ') })
+  throw new SallyportError('SANDBOX_UNAVAILABLE', `Programs cannot be isolated here: ${reasons}.`, {
+    hint: fixes.join(' '),
+  })
 }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { messageOf } from '@sallyport/core'
+import type { SandboxDrivers } from './choose-driver.ts'
 import { type ContainerSpec, createContainerDriver } from './drivers/containers/container-driver.ts'
 import { type ContainerOwner, sweepContainers } from './drivers/containers/container-owner.ts'
 import { DOCKER, Engine, type EngineKind, PODMAN } from './drivers/containers/engine.ts'
@@ -23,6 +24,21 @@ export interface GatewayContainersOptions {
 const OWNER_FILE = 'container-owner'
 const OWNER = /^[0-9a-f]{32}$/
 
+interface OwnedContainers extends Pick<GatewayContainersOptions, 'environment' | 'onFirstUse'> {
+  readonly owner: () => ContainerOwner
+}
+
+/** The drivers of all engines, whose containers have one owner. */
+export function createContainerDrivers({
+  environment,
+  owner,
+  onFirstUse,
+}: OwnedContainers): Pick<SandboxDrivers, 'docker' | 'podman'> {
+  const create = (kind: EngineKind) =>
+    createContainerDriver({ kind, environment, owner, onFirstUse: ({ program }) => onFirstUse(program) })
+  return { docker: create(DOCKER), podman: create(PODMAN) }
+}
+
 /** The containers of one gateway. */
 export class GatewayContainers {
   readonly docker: SandboxDriver<ContainerSpec>
@@ -32,13 +48,9 @@ export class GatewayContainers {
 
   constructor(options: GatewayContainersOptions) {
     this.#options = options
-    const driverOf = (kind: EngineKind) =>
-      createContainerDriver({
-        ...{ kind, environment: options.environment, owner: () => this.#owner() },
-        onFirstUse: ({ program }) => options.onFirstUse(program),
-      })
-    this.docker = driverOf(DOCKER)
-    this.podman = driverOf(PODMAN)
+    const { docker, podman } = createContainerDrivers({ ...options, owner: () => this.#owner() })
+    this.docker = docker
+    this.podman = podman
   }
 
   /** Removes what a crash left, of this state only. An engine that does not answer runs nothing either. */

@@ -81,8 +81,8 @@ export class Sandbox {
     this.#state = state
   }
 
-  /** Start it with these, with any stdin, stdout and stderr, and in a process group of its own. */
-  get launch(): Pick<PreparedSandbox, 'command' | 'args' | 'env' | 'descriptors'> {
+  /** Start it with these, with any stdout and stderr, and in a process group of its own. */
+  get launch(): Pick<PreparedSandbox, 'command' | 'args' | 'env' | 'descriptors' | 'stdin'> {
     return this.#state.prepared
   }
 

@@ -12,6 +12,12 @@ type PlanOptions = Pick<SandboxesOptions, 'drivers' | 'protection' | 'environmen
   readonly limits: SandboxLimits
 }
 
+/** What is run, for a server or for anybody else. */
+type StartedProgram = Pick<
+  SandboxedServer,
+  'driver' | 'image' | 'command' | 'cwd' | 'env' | 'forwards' | 'limits' | 'onNote'
+>
+
 /** A sandbox that only needs its network to be opened. */
 interface PlannedStart {
   readonly driver: string
@@ -21,7 +27,7 @@ interface PlannedStart {
 /** Decides what a sandbox shows, and which driver makes it. */
 export function planStart(
   options: PlanOptions,
-  server: SandboxedServer,
+  server: StartedProgram,
   mounts: readonly Mount[],
 ): Promise<PlannedStart> {
   return server.image === undefined
@@ -31,7 +37,7 @@ export function planStart(
 
 async function planOwnProgram(
   { drivers, protection, environment, cwd: ownFolder, limits }: PlanOptions,
-  server: SandboxedServer,
+  server: StartedProgram,
   mounts: readonly Mount[],
 ): Promise<PlannedStart> {
   const { command, cwd = ownFolder } = server
@@ -48,7 +54,7 @@ async function planOwnProgram(
 
 async function planImage(
   { drivers, protection, limits }: PlanOptions,
-  { image, command, cwd, env, forwards, driver: wanted, limits: own }: SandboxedServer & { readonly image: string },
+  { image, command, cwd, env, forwards, driver: wanted, limits: own }: StartedProgram & { readonly image: string },
   mounts: readonly Mount[],
 ): Promise<PlannedStart> {
   const driver = await chooseEngine(drivers, wanted)

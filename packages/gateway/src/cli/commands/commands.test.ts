@@ -344,13 +344,26 @@ describe('trust', () => {
 describe('sandbox check', () => {
   it('says why programs cannot be isolated, and what helps, as doctor does for a server that needs it', async () => {
     const environment = { PATH: '/nonexistent' }
-    const expected = { name: 'sandbox bubblewrap', level: 'wrong', finding: expect.stringContaining('bwrap') }
+    const programs = { bubblewrap: 'bwrap', docker: 'docker', podman: 'podman' }
+    const expected = Object.entries(programs).map(([driver, program]) =>
+      expect.objectContaining({
+        ...{ name: `sandbox ${driver}`, level: 'wrong', fix: expect.stringContaining('nstall') },
+        finding: expect.stringContaining(`there is no program ${program}`),
+      }),
+    )
     const { exit, stdout } = await cli(['sandbox', 'check', '--json'], { environment })
     expect(exit).toBe(6)
-    expect(JSON.parse(stdout)).toEqual({ ok: false, checks: [expect.objectContaining(expected)] })
-    const servers = '{ mcp_servers: { tool: { command: tool, sandbox: auto } } }'
-    const doctor = await cli(['doctor', '--json'], { at: createTestHome(servers), environment })
-    expect(JSON.parse(doctor.stdout).checks).toContainEqual(expect.objectContaining(expected))
+    const auto = expect.objectContaining({ name: 'sandbox auto', level: 'wrong' })
+    expect(JSON.parse(stdout)).toEqual({ ok: false, checks: [...expected, auto] })
+    const doctorFor = async (entry: string): Promise<readonly object[]> => {
+      const at = createTestHome(`{ mcp_servers: { tool: { ${entry} } } }`)
+      const { checks } = JSON.parse((await cli(['doctor', '--json'], { at, environment })).stdout)
+      return checks.filter(({ name }: { name: string }) => name.startsWith('sandbox '))
+    }
+    expect(await doctorFor('command: tool, sandbox: auto')).toEqual(expected)
+    expect(await doctorFor('image: tool:1')).toEqual(expected.slice(1))
+    expect(await doctorFor('command: tool, sandbox: podman')).toEqual(expected.slice(2))
+    expect(await doctorFor('command: tool, sandbox: auto, enabled: false')).toEqual([])
   })
 })
 

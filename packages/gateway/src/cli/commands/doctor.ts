@@ -4,7 +4,7 @@ import type { Check } from '../checks/check.ts'
 import { checkHome, checkTools } from '../checks/home-checks.ts'
 import { checkMachine } from '../checks/machine-checks.ts'
 import { printChecks } from '../checks/print-checks.ts'
-import { checkSandboxDrivers, needsSandbox } from '../checks/sandbox-checks.ts'
+import { checkNeededSandboxes } from '../checks/sandbox-checks.ts'
 import { checkCallerKeys, checkPort, checkServers } from '../checks/server-checks.ts'
 import { checkMode, checkState } from '../checks/state-checks.ts'
 import type { CliContext } from '../cli-context.ts'
@@ -57,7 +57,7 @@ async function runChecks(context: CliContext, flags: GlobalFlags): Promise<reado
   const { servers } = settings
   const folder = locateKeys({ environment, cwd: context.cwd })
   const keyChecks = checkCallerKeys({ servers, folder, notInside: path === undefined ? [state] : [state, path] })
-  const sandboxChecks = needsSandbox(servers) ? await checkSandboxDrivers(environment) : []
+  const sandboxChecks = await checkNeededSandboxes(servers, environment)
   const serverChecks = checkServers(servers, environment)
   return [...machine, ...checks, ...stateChecks, portCheck, ...keyChecks, ...sandboxChecks, ...serverChecks]
 }

@@ -4,6 +4,7 @@ import type { RunSandboxedFlags } from '../sandbox/run-sandboxed.ts'
 import { createChoiceParser } from '../terminal/choice-parser.ts'
 
 const parseMode = createChoiceParser<NetworkMode>(NETWORK_MODES)
+const DRIVERS = ['auto', 'bubblewrap', 'docker', 'podman'] as const
 
 export const runSandboxedCommand = defineCommand<RunSandboxedFlags, readonly string[]>({
   brief: 'Run a program without your files, and with as much network as you allow',
@@ -14,6 +15,8 @@ export const runSandboxedCommand = defineCommand<RunSandboxedFlags, readonly str
     ['run-sandboxed --mode PROXIED --allow api.github.com -- ./tool', 'One host, at ports 80 and 443'],
     ['run-sandboxed --workspace . -- npx -y @modelcontextprotocol/server-filesystem /workspace', 'Write here'],
     ['run-sandboxed --mode FULL --env API_KEY --mount ~/data -- python server.py', 'A variable, and more files'],
+    ['run-sandboxed --driver docker -- node server.mjs', 'In a container, with the same files'],
+    ['run-sandboxed --image records:1 -- --stdio', 'The program of an image, with an argument'],
   ],
   flags: {
     mode: {
@@ -31,6 +34,21 @@ export const runSandboxedCommand = defineCommand<RunSandboxedFlags, readonly str
       variadic: true,
       placeholder: 'host[:port]',
       brief: 'A host for PROXIED, such as api.example or *.corp.example:8443; in FULL, one that is not public',
+    },
+    driver: {
+      kind: 'parsed',
+      parse: createChoiceParser(DRIVERS),
+      proposeCompletions: () => DRIVERS,
+      optional: true,
+      placeholder: DRIVERS.join('|'),
+      brief: 'What isolates it; auto is the first that works, of docker and podman for an image (auto)',
+    },
+    image: {
+      kind: 'parsed',
+      parse: String,
+      optional: true,
+      placeholder: 'image',
+      brief: 'Run the program of this image, in a container, and give it the words after --',
     },
     workspace: {
       kind: 'parsed',
@@ -58,7 +76,6 @@ export const runSandboxedCommand = defineCommand<RunSandboxedFlags, readonly str
   },
   positional: {
     kind: 'array',
-    minimum: 1,
     parameter: { brief: 'The program and its arguments, after --', placeholder: 'command', parse: String },
   },
   run: async (context, flags, ...words) => {

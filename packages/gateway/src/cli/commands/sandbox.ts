@@ -76,21 +76,23 @@ const listCommand = defineCommand<object>({
 })
 
 const CHECK_EXAMPLES: readonly Example[] = [
-  ['sandbox check', 'Whether programs can be isolated on this machine, and how to fix it'],
+  ['sandbox check', 'Which of bubblewrap, docker and podman work here, which one auto uses, and how to fix the others'],
 ]
 
 const EXIT_DIFFERENCES = 6
 
 const checkCommand = defineCommand<object>({
-  brief: 'Check whether programs can be isolated on this machine, and show how to fix it',
-  description: 'No server is started. Exits with 6 if it does not work.',
+  brief: 'Check which drivers can isolate programs on this machine, and show how to fix the others',
+  description:
+    'No server is started. Engines of containers get an empty image (localhost/sallyport-base), and start it once.\n' +
+    'Exits with 6 if no driver works.',
   examples: CHECK_EXAMPLES,
   flags: {},
   run: async (context, flags) => {
     const { checkSandboxDrivers } = await import('../checks/sandbox-checks.ts')
     const screen = createScreen(context, flags)
     const checks = await checkSandboxDrivers(context.environment)
-    const isOk = checks.some(({ level }) => level === 'ok')
+    const isOk = checks.every(({ level }) => level !== 'wrong')
     if (screen.json) screen.printJson({ ok: isOk, checks })
     else printChecks(screen, checks)
     if (!isOk) context.process.exitCode = EXIT_DIFFERENCES

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { constants } from 'node:os'
+import type { Writable } from 'node:stream'
 import {
   type EgressPolicy,
   formatHostAndPort,
@@ -9,25 +10,34 @@ import {
   parseHostRule,
   SallyportError,
 } from '@sallyport/core'
-import { DEFAULT_SETTINGS, findUserHome, locateHome, locateKeys, locateState } from '../../config/config.ts'
 import {
-  buildSandboxEnvironment,
-  createBubblewrapDriver,
+  DEFAULT_SETTINGS,
+  findUserHome,
+  isImageName,
+  locateHome,
+  locateKeys,
+  locateState,
+} from '../../config/config.ts'
+import {
   createProtection,
+  type DriverChoice,
   type EgressDecision,
-  openSandbox,
   parseMount,
   parseWorkspace,
-  planProgram,
+  planStart,
   type Sandbox,
+  type SandboxDrivers,
   type SandboxedProgram,
 } from '../../sandbox/sandbox.ts'
 import type { CliContext } from '../cli-context.ts'
 import type { GlobalFlags } from '../global-flags.ts'
 import { visibleLines } from '../terminal/terminal-text.ts'
+import { openOwnDrivers } from './own-drivers.ts'
 
 export interface RunSandboxedFlags {
   readonly mode?: NetworkMode
+  readonly driver?: DriverChoice
+  readonly image?: string
   readonly allow?: readonly string[]
   readonly workspace?: string
   readonly mount?: readonly string[]
@@ -38,31 +48,69 @@ type Flags = RunSandboxedFlags & GlobalFlags
 
 /** Runs a program in a sandbox of its own, with the streams of this command, and exits as it does. */
 export async function runSandboxed(context: CliContext, flags: Flags, words: readonly string[]): Promise<void> {
+  const command = readCommand(flags, words)
   const policy = readPolicy(flags)
-  const { environment } = context
-  const { notes, ...plan } = planProgram({
-    ...{ command: words as [string, ...string[]], cwd: context.cwd, environment },
-    ...readMounts(context, flags),
-  })
-  for (const note of notes) report(context, flags, { note })
-  const env = buildSandboxEnvironment(environment, readVariables(context, flags))
   const refusals = new Map<string, EgressDecision>()
-  const sandbox = await openSandbox({
-    driver: createBubblewrapDriver({ environment }),
-    server: 'run-sandboxed',
-    spec: { ...plan, env, limits: DEFAULT_SETTINGS.sandbox.limits },
-    policy,
-    onDecision: (decision) => {
-      if (!decision.ok) refusals.set(formatHostAndPort(decision), decision)
-    },
-  })
+  const own = openOwnDrivers(context.environment)
   try {
-    context.process.exitCode = await runInside(sandbox)
+    const start = await plan(context, { flags, command, drivers: own.drivers })
+    const sandbox = await start.open({
+      server: 'run-sandboxed',
+      policy,
+      onDecision: (decision) => {
+        if (!decision.ok) refusals.set(formatHostAndPort(decision), decision)
+      },
+    })
+    try {
+      context.process.exitCode = await runInside(sandbox)
+    } finally {
+      await sandbox.close()
+    }
   } finally {
-    await sandbox.close()
+    await own.close()
   }
   for (const [target, decision] of refusals)
     report(context, flags, { refused: target, reason: decision.reason, hint: suggestFlags(policy, decision) })
+}
+
+type Command = readonly [string, ...string[]]
+
+/** An image has a program of its own, so only arguments are given. */
+function readCommand({ image, driver }: Flags, words: readonly string[]): Command {
+  if (image !== undefined) {
+    if (driver === 'bubblewrap')
+      throw new SallyportError('USAGE', 'bubblewrap runs programs of this machine, and no images.', {
+        hint: 'Use --driver docker or --driver podman, or leave out --driver.',
+      })
+    // It would be an option for the engine.
+    if (isImageName(image)) return ['', ...words]
+    throw new SallyportError('USAGE', `"${image}" is not a valid name of an image.`, {
+      hint: 'Write it as for docker pull: registry.example/server:1, server@sha256:….',
+    })
+  }
+  const [program, ...args] = words
+  if (program !== undefined) return [program, ...args]
+  throw new SallyportError('USAGE', 'There is no program to run.', {
+    hint: 'Name it after --: sallyport run-sandboxed -- node server.mjs. Or name an image: --image my-image:1.',
+  })
+}
+
+interface PlanOptions {
+  readonly flags: Flags
+  readonly command: Command
+  readonly drivers: SandboxDrivers
+}
+
+function plan(context: CliContext, { flags, command, drivers }: PlanOptions): ReturnType<typeof planStart> {
+  const { environment, cwd } = context
+  const { mounts, protection } = readMounts(context, flags)
+  const { limits } = DEFAULT_SETTINGS.sandbox
+  const program = {
+    ...{ driver: flags.driver ?? 'auto', image: flags.image, command, cwd: undefined },
+    env: readVariables(context, flags),
+    onNote: (note: string) => report(context, flags, { note }),
+  }
+  return planStart({ drivers, protection, environment, cwd, limits }, program, mounts)
 }
 
 function readPolicy({ mode = 'NONE', allow = [] }: Flags): EgressPolicy {
@@ -130,13 +178,16 @@ async function runInside(sandbox: Sandbox): Promise<number> {
   }
   for (const signal of SIGNALS) process.on(signal, forward)
   try {
-    const { command, args, env, descriptors } = sandbox.launch
-    const stdio = ['inherit', 'inherit', 'inherit', ...descriptors] as const
+    const { command, args, env, descriptors, stdin = 'inherit' } = sandbox.launch
+    const stdio = [stdin, 'inherit', 'inherit', ...descriptors] as const
     const child = spawn(command, args, { stdio: [...stdio], env, detached: true })
     const exited = waitForExit(child)
     program = await sandbox.admit(child)
     if (early !== undefined) forward(early)
+    if (child.stdin !== null) passInput(child.stdin)
     const code = await exited
+    // Input that nobody reads would keep this process alive.
+    if (child.stdin !== null) process.stdin.destroy()
     // What the program started may outlive it for a moment.
     await program.stop()
     return code
@@ -145,7 +196,13 @@ async function runInside(sandbox: Sandbox): Promise<number> {
   }
 }
 
-/** bubblewrap exits with the code of the program, or with 128 + n if a signal ended it. */
+function passInput(input: Writable): void {
+  // The program need not read all of it.
+  input.on('error', () => process.stdin.unpipe(input))
+  process.stdin.pipe(input)
+}
+
+/** bubblewrap and the engines exit with the code of the program, or with 128 + n if a signal ended it. */
 function waitForExit(child: ChildProcess): Promise<number> {
   return new Promise((resolve) => {
     // If it cannot be started, `admit` says so.

@@ -67,11 +67,12 @@ function checkImage({ entry: { image, sandbox }, node, log }: EntrySource<Server
       'expected "auto", "docker" or "podman": an image runs in a container, which is its sandbox.',
     )
   // It would be an option for the engine.
-  if (image !== undefined && at('image').origin !== 'unresolved' && !IMAGE.test(image))
+  if (image !== undefined && at('image').origin !== 'unresolved' && !isImageName(image))
     log.error(at('image'), 'expected the name of an image, such as "registry.example/server:1" or "server@sha256:…".')
 }
 
-const IMAGE = /^[A-Za-z0-9][A-Za-z0-9._/:@-]*$/
+/** Whether an engine takes this for the name of an image, and for nothing else. */
+export const isImageName = (text: string): boolean => /^[A-Za-z0-9][A-Za-z0-9._/:@-]*$/.test(text)
 
 function readMounts({ entry, node, log, userHome }: EntrySource<ServerEntry>): readonly string[] {
   const at = node.children.get('mounts')

@@ -68,6 +68,8 @@ export interface PreparedSandbox {
   readonly env: Readonly<Record<string, string>>
   /** For the descriptors after stderr. */
   readonly descriptors: Exclude<StdioOptions, string>
+  /** With `pipe`, stdin must be one, and nothing may be written to it before `admit`. */
+  readonly stdin?: 'pipe'
   /**
    * Checks from outside that the sandbox is what it should be, and only then lets the program start. If it is not,
    * nothing of it has run, and all of it is killed.

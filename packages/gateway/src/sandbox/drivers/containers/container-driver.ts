@@ -176,6 +176,7 @@ class ContainerPair {
       args: ['start', '--attach', '--interactive', this.#nameOf('server')],
       env: engine.environment,
       descriptors: [],
+      stdin: 'pipe',
       admit: (child) => this.#admit(child),
       close: () => this.remove(),
     }
