@@ -11,8 +11,7 @@ export const WEB_PROMISES = {
   },
   'WEB-3': {
     text: 'The native servers of each type of agent, as read from its files with their paths, which are only read; the gateway’s own servers with the diff before saving, and comments kept',
-    state: 'partial',
-    missing: 'editing a server that is in config.yaml',
+    state: 'built',
   },
   'WEB-4': {
     text: 'Calls that wait: who, what exactly, why; folded values are opened first; once, session, always with the lines it writes, or a denial with a reason; by keys alone',

@@ -59,6 +59,7 @@ describe('the servers', () => {
       .first()
       .waitFor()
     await row.getByRole('img', { name: /^The last 24 hours/ }).waitFor()
+    await row.getByText(/[1-9]\d* restarts? in the last 24 hours/).waitFor()
     expect(await findBarriers(page)).toEqual([])
     await shoot(page, 'servers-dead')
     expect(problems).toEqual([])
@@ -143,6 +144,82 @@ describe('the servers', () => {
     await close()
   })
 
+  it(`${promise('WEB-3')} edits an entry by its form: prefilled, checked, the diff first, comments kept, secrets not shown`, async () => {
+    const key = 'a-key-that-nobody-sees'
+    const entry = `  memory: # for notes
+    command: ${JSON.stringify(MEMORY.command)}
+    args: ${JSON.stringify(MEMORY.args)}
+    env:
+      # of the vault
+      API_KEY: ${key}
+      LEVEL: info # or debug
+    read_timeout: 60 # it is slow
+`
+    replaceFile(path(), readConfig().replace(/ {2}memory:[\s\S]*?(?= {2}dead:)/, entry))
+    const before = readConfig()
+    const { page, problems, close } = await bench.open('/servers/memory')
+    await page.getByRole('link', { name: 'Edit…' }).click()
+    const form = page.getByRole('region', { name: 'Edit memory' })
+    await expect.poll(() => form.getByLabel('Variables').inputValue()).toBe('API_KEY=•••\nLEVEL=info')
+    expect(await form.getByLabel('Command').inputValue()).toBe(MEMORY.command)
+    expect(await form.getByRole('button', { name: 'Show the change' }).isDisabled()).toBe(true)
+    expect(await findBarriers(page)).toEqual([])
+    await shoot(page, 'servers-edit')
+    await form.getByLabel('Longest call').fill('soon')
+    await form.getByRole('button', { name: 'Show the change' }).click()
+    await form
+      .getByRole('alert')
+      .getByText(/^expected/)
+      .waitFor()
+    expect(await form.getByLabel('Longest call').getAttribute('aria-invalid')).toBe('true')
+    await shoot(page, 'servers-edit-refused')
+    await form.getByLabel('Longest call').fill('30')
+    await form.getByLabel('Variables').fill('API_KEY=•••\nLEVEL=debug')
+    await form.getByLabel('Sensitivity of its results').selectOption('internal')
+    await form.getByRole('button', { name: 'Show the change' }).focus()
+    await page.keyboard.press('Enter')
+    const change = page.getByRole('region', { name: 'The change of config.yaml' })
+    await change.locator('.add', { hasText: 'LEVEL: debug # or debug' }).waitFor()
+    expect(await change.locator('.del').count()).toBe(2)
+    expect(await page.getByText(key).count()).toBe(0)
+    expect(await findBarriers(page)).toEqual([])
+    await shoot(page, 'servers-edit-change')
+    expect(readConfig()).toBe(before)
+    await page.getByRole('button', { name: 'Write to config.yaml' }).click()
+    await page.getByRole('link', { name: 'Edit…' }).waitFor()
+    expect(readConfig()).toBe(
+      before
+        .replace('LEVEL: info #', 'LEVEL: debug #')
+        .replace('read_timeout: 60 # it is slow\n', 'read_timeout: 30 # it is slow\n    sensitivity: internal\n'),
+    )
+    await page.getByText('ready', { exact: true }).first().waitFor()
+    expect(problems.filter((problem) => !problem.includes('400'))).toEqual([])
+    await close()
+  })
+
+  it(`${promise('WEB-3')} of two tabs that edit one entry, the second one is told and overwrites nothing`, async () => {
+    const [one, two] = [await bench.open('/servers/memory?edit=form'), await bench.open('/servers/memory?edit=form')]
+    for (const [{ page }, title] of [
+      [one, 'First'],
+      [two, 'Second'],
+    ] as const)
+      await page.getByLabel('Title').fill(title)
+    await one.page.getByRole('button', { name: 'Show the change' }).click()
+    await one.page.getByRole('button', { name: 'Write to config.yaml' }).click()
+    await expect.poll(readConfig).toContain('title: First')
+    await two.page.getByText('Somebody else has changed this entry').waitFor()
+    await two.page.getByRole('button', { name: 'Show the change' }).click()
+    await two.page.getByRole('alert').getByText('CONFIG_CHANGED').waitFor()
+    await shoot(two.page, 'servers-edit-conflict')
+    await two.page.getByRole('button', { name: 'Load it again' }).click()
+    await expect.poll(() => two.page.getByLabel('Title').inputValue()).toBe('First')
+    expect(readConfig()).not.toContain('Second')
+    expect(two.problems.filter((problem) => !problem.includes('409'))).toEqual([])
+    expect(one.problems).toEqual([])
+    await one.close()
+    await two.close()
+  })
+
   it(`${promise('WEB-16')} writes nothing if the file is another one by now, and shows the change again`, async () => {
     const { page, problems, close } = await bench.open('/servers/dead')
     await page.getByRole('button', { name: 'Remove…' }).click()
@@ -177,6 +254,7 @@ describe('the servers', () => {
     await row.getByText('ready', { exact: true }).waitFor()
     expect(readFileSync(join(codex, 'config.toml'), 'utf8')).toBe(CODEX)
     await page.goto(`${bench.gateway.url}/settings/mcp/codex`)
+    await page.getByRole('link', { name: 'Edit thoughts…' }).waitFor()
     await page.getByRole('button', { name: 'Make the entry and a token' }).click()
     const entry = page.getByRole('region', { name: 'The entry' })
     await entry.getByText('[mcp_servers.gw]').waitFor()
@@ -191,6 +269,9 @@ describe('the servers', () => {
   it(`${promise('WEB-11')} are usable on a phone and in the dark`, async () => {
     const { page, close } = await bench.open('/servers/memory', { size: 'phone', scheme: 'dark' })
     await page.getByRole('button', { name: 'Restart' }).waitFor()
+    await page.getByRole('link', { name: 'Edit…' }).click()
+    await page.getByLabel('Arguments').waitFor()
+    await shoot(page, 'servers-edit-phone-dark')
     expect(await findBarriers(page)).toEqual([])
     expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
     await shoot(page, 'servers-phone-dark')

@@ -227,7 +227,7 @@ export function formatField(key: string, value: Json | undefined, step: string):
 const formatFlowList = (items: readonly Json[]): string =>
   `[${items.map((item) => (typeof item === 'string' && !isPlain(item, PLAIN_IN_FLOW) ? quoteScalar(item) : formatItem(item))).join(', ')}]`
 
-const formatItem = (value: Json | undefined): string =>
+export const formatItem = (value: Json | undefined): string =>
   typeof value === 'string' ? formatScalar(value) : JSON.stringify(value ?? null)
 
 const formatScalar = (text: string): string => (isPlain(text, PLAIN_TEXT) ? text : quoteScalar(text))

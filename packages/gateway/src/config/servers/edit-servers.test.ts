@@ -1,3 +1,5 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: references to variables.
+
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseTree } from '../reading/located-tree.ts'
@@ -49,6 +51,46 @@ describe('a change of one server', () => {
     expect(left).toContain('mcp_servers: {}\n')
     expect(left).toContain('# The end.\naudit: {durability: power}\n')
     expect(edit(left, { kind: 'add', id: 'one', entry: { command: 'x' } })).toContain('  one:\n    command: x\n')
+  })
+
+  it('changes, adds and removes single members of a mapping, and keeps the comments between them', () => {
+    const file = FILE.replace(
+      'KEY: ${NOTES_KEY}\n',
+      'KEY: ${NOTES_KEY}\n      LEVEL: info # or debug\n      PORT: 8080\n',
+    )
+    const env = { KEY: '${NOTES_KEY}', LEVEL: 'debug', REGION: 'eu' }
+    expect(edit(file, { kind: 'change', id: 'notes', fields: { env } })).toBe(
+      file.replace('LEVEL: info', 'LEVEL: debug').replace('PORT: 8080', 'REGION: eu'),
+    )
+    const flow = FILE.replace(
+      'url: https://example.com/mcp',
+      'headers: {A: one, B: two} # both are needed\n    url: https://example.com/mcp',
+    )
+    expect(edit(flow, { kind: 'change', id: 'web', fields: { headers: { A: 'one', B: 'three' } } })).toBe(
+      flow.replace('B: two', 'B: "three"'),
+    )
+  })
+
+  it('changes, adds and removes single items of a list, and keeps the comments between them', () => {
+    const list = [
+      'args:',
+      '      - -y',
+      '      # the team’s own',
+      '      - "@my/notes" # pinned elsewhere',
+      '      - --fast',
+      '',
+    ]
+    const file = FILE.replace('args: ["-y", "@my/notes"] # pinned elsewhere\n', list.join('\n'))
+    const change = (...args: readonly string[]) => edit(file, { kind: 'change', id: 'notes', fields: { args } })
+    expect(change('-y', '@my/notes@2', '--fast')).toBe(file.replace('"@my/notes" #', '"@my/notes@2" #'))
+    expect(change('-y', '@my/notes', '--fast', '--more')).toBe(file.replace('--fast\n', '--fast\n      - "--more"\n'))
+    expect(change('-y', '@my/notes')).toBe(file.replace('      - --fast\n', ''))
+    expect(change('--new', '-y', '@my/notes', '--fast')).toBe(
+      file.replace('      - -y\n', '      - "--new"\n      - -y\n'),
+    )
+    expect(edit(FILE, { kind: 'change', id: 'notes', fields: { args: ['-q', '@my/notes'] } })).toBe(
+      FILE.replace('["-y", "@my/notes"] #', '["-q", "@my/notes"] #'),
+    )
   })
 
   it('enables and disables it, and keeps comments', () => {

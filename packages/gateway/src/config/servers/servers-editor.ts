@@ -20,6 +20,8 @@ import { parseTree } from '../reading/located-tree.ts'
 import type { ServerConfig } from '../settings.ts'
 import { collectSecrets } from './credentials.ts'
 import { editServers, type ServerChange } from './edit-servers.ts'
+import { maskEntry } from './masked-entry.ts'
+import { findWrittenEntry, resolveChange, unknownEntryError, versionOf } from './written-entry.ts'
 import { readWrittenServers } from './written-servers.ts'
 
 export interface ServersEditorOptions {
@@ -50,6 +52,16 @@ export interface ConfigPreview {
   readonly removed: readonly string[]
 }
 
+/** A server as the config file has it. */
+export interface WrittenEntry {
+  readonly path: string
+  readonly line: number
+  /** With the spelling of the file, and with secrets masked. References to variables are as they are written. */
+  readonly entry: JsonObject
+  /** Changes when the entry changes. */
+  readonly version: string
+}
+
 interface Draft extends ConfigPreview {
   readonly file: 'config.yaml' | 'config.json'
   readonly before: Buffer | undefined
@@ -72,6 +84,17 @@ export class ServersEditor {
     const written = readWrittenServers(path, parseTree(text))
     if (written.ok) return written.servers
     throw new SallyportError('INVALID_PARAMS', written.why, { hint: 'Correct the file first.' })
+  }
+
+  /** One entry, to be shown in a form. Throws SERVER_UNKNOWN if it is not in the file. */
+  async readEntry(id: string): Promise<WrittenEntry> {
+    const { path, text, content } = await this.#readFile()
+    const tree = parseTree(text)
+    const found = findWrittenEntry(tree.root, id)
+    if (found === undefined) throw unknownEntryError(tree.root, { path, id })
+    const { servers } = await this.#load(content)
+    const { line } = tree.positionOf(found.offset)
+    return { path, line, entry: maskEntry(found.entry, createMask(servers)), version: versionOf(found.entry) }
   }
 
   /** Throws INVALID_PARAMS, with lines, if the gateway would not accept the result. */
@@ -113,14 +136,19 @@ export class ServersEditor {
 
   async #draft(changes: readonly ServerChange[]): Promise<Draft> {
     const { content, file, path, before, mark, text } = await this.#readFile()
-    const edited = editServers({ text, tree: parseTree(text) }, changes)
+    const tree = parseTree(text)
+    const earlier = await this.#load(content).catch(() => undefined)
+    const mask = createMask(earlier?.servers ?? [])
+    const edited = editServers(
+      { text, tree },
+      changes.map((change) => resolveChange(change, { path, root: tree.root, mask })),
+    )
     if (!edited.ok)
       throw new SallyportError('INVALID_PARAMS', `${path} is left as it is: ${edited.why}.`, {
         hint: 'If the style of the file is the reason, change it in an editor.',
       })
     const after = Buffer.from(mark + edited.text)
     const now = await this.#load(withFile(content, file, after)).catch(refuseInvalid)
-    const earlier = await this.#load(content).catch(() => undefined)
     const [ids, idsBefore] = [now, earlier].map((one) => new Set(one?.servers.map(({ id }) => id)))
     return {
       ...{ path, file, before, after },
@@ -161,6 +189,11 @@ function isAbout({ key }: ConfigIssue, id: string): boolean {
   return rest === own || rest.startsWith(`${own}.`) || rest.startsWith(`${own}[`)
 }
 
+const createMask = (servers: readonly ServerConfig[]): ((text: string) => string) => {
+  const secrets = servers.flatMap((server) => [...collectSecrets(server)])
+  return (text) => maskSecrets(text, secrets)
+}
+
 interface ShownChange {
   readonly text: string
   readonly edited: string
@@ -168,9 +201,9 @@ interface ShownChange {
 }
 
 function showDiff({ text, edited, servers }: ShownChange): readonly ChangedLine[] {
-  const secrets = servers.flatMap((server) => [...collectSecrets(server)])
+  const mask = createMask(servers)
   return diffLines(text.split(/\r?\n/), edited.split(/\r?\n/)).flatMap(({ mark, text: line }) =>
-    mark === '+' || mark === '-' ? [{ mark, text: NAMES_VARIABLE.test(line) ? line : maskSecrets(line, secrets) }] : [],
+    mark === '+' || mark === '-' ? [{ mark, text: NAMES_VARIABLE.test(line) ? line : mask(line) }] : [],
   )
 }
 

@@ -47,6 +47,7 @@ export const ROUTE_ROLES: Readonly<Record<string, AdminRole>> = {
   'PUT /api/profiles/:agent/:variant': 'operator',
   'DELETE /api/profiles/:agent/:variant': 'operator',
   'POST /api/config/preview': 'operator',
+  'GET /api/servers/:id/entry': 'operator',
   'POST /api/config/apply': 'operator',
   'POST /api/servers/:id/restart': 'operator',
   'POST /api/agents/:agent/connect': 'operator',

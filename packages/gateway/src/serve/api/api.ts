@@ -29,6 +29,7 @@ import { serverRoutes } from './servers.ts'
 import { sessionRoutes } from './sessions.ts'
 import { agentSetupRoutes } from './setup/agent-setup.ts'
 import { serverChangeRoutes } from './setup/server-changes.ts'
+import { serverEntryRoutes } from './setup/server-entry.ts'
 import { serverHealthRoutes } from './setup/server-health.ts'
 import { statusRoutes } from './status.ts'
 import { strictBody } from './strict-body.ts'
@@ -53,6 +54,7 @@ export type { ServerView } from './servers.ts'
 export type { EndedSessionView, SessionView } from './sessions.ts'
 export type { AgentConnection, AgentFiles, FoundAgents } from './setup/agent-setup.ts'
 export type { ConfigPreviewView, ServerChangeInput } from './setup/server-changes.ts'
+export type { ServerEntryView } from './setup/server-entry.ts'
 export type { ServerHealth } from './setup/server-health.ts'
 export type { Status } from './status.ts'
 export type { TokenView } from './tokens.ts'
@@ -79,6 +81,7 @@ export function createApi(context: AdminContext) {
     .route('/api', serverRoutes(context))
     .route('/api', sandboxRoutes(context))
     .route('/api', serverChangeRoutes(context))
+    .route('/api', serverEntryRoutes(context))
     .route('/api', serverHealthRoutes(context))
     .route('/api', agentSetupRoutes(context))
     .route('/api', toolRoutes(context))

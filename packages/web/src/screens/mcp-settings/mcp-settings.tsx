@@ -6,6 +6,7 @@ import { Loaded, Note } from '../../parts/states.tsx'
 import { useMay } from '../../shell/roles.ts'
 import { AgentFiles } from './agent-files.tsx'
 import { ConnectAgent } from './connect-agent.tsx'
+import { OwnServers } from './own-servers.tsx'
 import './mcp-settings.css'
 
 /** What each type of agent has in its own files, and how it is connected: `/settings/mcp/claude-code`. */
@@ -17,8 +18,8 @@ export function McpSettings() {
       title="MCP settings"
       lead={
         <>
-          What each agent has in its own files, which are only read. The gateway’s servers are{' '}
-          <Link to="/servers">here</Link>.
+          What each agent has in its own files, which are only read, and the servers of the gateway. All agents at once
+          are <Link to="/start">here</Link>.
         </>
       }
     >
@@ -59,6 +60,7 @@ function AgentSettings({ id }: { readonly id: string }) {
     <div className="stack">
       <AgentFiles agent={id} />
       {mayChange && <ConnectAgent agent={id} />}
+      <OwnServers />
     </div>
   )
 }

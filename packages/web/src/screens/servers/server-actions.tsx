@@ -1,4 +1,5 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { Link } from 'react-router'
 import type { ServerView } from '../../../../gateway/src/serve/api/api.ts'
 import { api, read } from '../../api/client.ts'
 import { serversQuery } from '../../api/queries.ts'
@@ -31,6 +32,9 @@ export function ServerActions({ server: { id, kind, config } }: { readonly serve
               Restart
             </button>
           )}
+          <Link className="btn btn-s" to={`/servers/${encodeURIComponent(id)}?edit=form`} replace>
+            Edit…
+          </Link>
           <button
             className="btn btn-s"
             type="button"

@@ -1,9 +1,12 @@
 import { useQuery } from '@tanstack/react-query'
+import { useSearchParams } from 'react-router'
 import type { ServerHealth, ServerView } from '../../../../gateway/src/serve/api/api.ts'
 import { api, read } from '../../api/client.ts'
 import { ForeignName, ForeignText } from '../../parts/foreign-text.tsx'
 import { formatCount, formatCountdown, formatMs, formatWhen } from '../../parts/format.ts'
 import { useNow } from '../../parts/use-now.ts'
+import { useMay } from '../../shell/roles.ts'
+import { EditServer } from './edit-server.tsx'
 import { ServerActions } from './server-actions.tsx'
 
 interface ServerBodyProps {
@@ -17,6 +20,8 @@ const MAX_CHANGES = 5
 
 export function ServerBody({ server, health }: ServerBodyProps) {
   const { id, reason, retryAt, messages, leftOut, tools } = server
+  const mayChange = useMay('operator')
+  const isEdited = useSearchParams()[0].has('edit') && mayChange && server.kind !== 'built-in'
   return (
     <div className="server-body">
       {reason !== undefined && (
@@ -49,7 +54,7 @@ export function ServerBody({ server, health }: ServerBodyProps) {
           ))}
         </ul>
       )}
-      <ServerActions server={server} />
+      {isEdited ? <EditServer id={id} /> : <ServerActions server={server} />}
     </div>
   )
 }

@@ -15,7 +15,10 @@ const DOWN_STATES: ReadonlySet<string> = new Set(['broken', 'restarting'])
 /** With more servers, the last day is read only of the one that is open. */
 const MAX_STRIPS = 20
 
-/** The servers behind the gateway: `/servers/memory` is one of them, `?add=form` and `?add=paste` add one. */
+/**
+ * The servers behind the gateway: `/servers/memory` is one of them, and `?edit=form` edits it; `?add=form` and
+ * `?add=paste` add one.
+ */
 export function Servers() {
   const query = useQuery(serversQuery)
   const { id } = useParams()

@@ -32,7 +32,10 @@ const changeSchema = z
     strictInput({
       kind: z.literal('change'),
       id: idField,
-      fields: fieldsSchema.openapi({ description: 'The fields to set; `null` removes one. Others stay.' }),
+      fields: fieldsSchema.openapi({
+        description: 'The fields to set; `null` removes one. Others stay, and so do secrets that are left masked.',
+      }),
+      was: z.string().max(100).optional().openapi({ description: '`version` of the entry that the person has seen.' }),
     }),
     strictInput({
       kind: z.literal('paste'),
@@ -146,7 +149,7 @@ async function resolveChanges(
       if (input.projects) projects = 'take'
       found.push(...(await readFilesOf(input, context)))
     } else if (input.kind === 'add') changes.push({ ...input, entry: input.entry as JsonObject })
-    else if (input.kind === 'change') changes.push({ ...input, fields: input.fields as JsonObject })
+    else if (input.kind === 'change') changes.push(toFieldsChange(input))
     else changes.push(input)
   }
   if (found.length === 0) return { changes, imported: undefined }
@@ -172,6 +175,11 @@ async function resolveChanges(
 }
 
 type ChangeOf<Kind> = Extract<z.infer<typeof changeSchema>, { kind: Kind }>
+
+const toFieldsChange = ({ id, fields, was }: ChangeOf<'change'>): ServerChange => ({
+  ...{ kind: 'change', id, fields: fields as JsonObject },
+  ...(was !== undefined && { was }),
+})
 
 function readPasted({ text, agent, id }: ChangeOf<'paste'>, { host }: AdminContext): readonly FoundServer[] {
   return parsePastedServers({ text, adapter: agent === undefined ? undefined : findAdapter(agent), host, name: id })
