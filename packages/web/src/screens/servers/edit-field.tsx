@@ -13,7 +13,7 @@ const MAX_ROWS = 8
 
 /** One field of an entry, with what is wrong with it. */
 export function EditField({ field, text, problem, onChange }: EditFieldProps) {
-  const { key, label, kind, choices = [], placeholder, help } = field
+  const { key, label, kind, width, choices = [], placeholder, help } = field
   const id = `edit-${key}`
   const shared = {
     id,
@@ -24,7 +24,7 @@ export function EditField({ field, text, problem, onChange }: EditFieldProps) {
     onChange: ({ target }: { readonly target: { readonly value: string } }) => onChange(target.value),
   }
   return (
-    <div className={`field ${kind === 'pairs' || kind === 'lines' ? 'edit-wide' : ''}`}>
+    <div className={`field edit-${width}`}>
       <label htmlFor={id}>{label}</label>
       {kind === 'choice' && (
         <select {...shared}>

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { type FormEvent, useState } from 'react'
+import { type FormEvent, type ReactNode, useState } from 'react'
 import { Link, useNavigate } from 'react-router'
 import type { ServerEntryView } from '../../../../gateway/src/serve/api/api.ts'
 import { api, read } from '../../api/client.ts'
@@ -23,17 +23,18 @@ export function EditServer({ id }: { readonly id: string }) {
       {(latest) => {
         const written = opened ?? latest
         return (
-          <section className="stack edit-server" aria-label={`Edit ${id}`}>
-            {latest.version !== written.version && (
-              <Note kind="ask">
-                Somebody else has changed this entry since you began.{' '}
-                <button className="fold" type="button" onClick={() => setOpened(latest)}>
-                  Load it again
-                </button>
-              </Note>
-            )}
+          <section className="stack" aria-label={`Edit ${id}`}>
             {/* What was read when the first change was made stays, whatever is read later. */}
-            <EditForm key={written.version} written={written} onBegin={() => setOpened(written)} />
+            <EditForm key={written.version} written={written} onBegin={() => setOpened(written)}>
+              {latest.version !== written.version && (
+                <Note kind="ask">
+                  Somebody else has changed this entry since you began.{' '}
+                  <button className="fold" type="button" onClick={() => setOpened(latest)}>
+                    Load it again
+                  </button>
+                </Note>
+              )}
+            </EditForm>
           </section>
         )
       }}
@@ -44,9 +45,12 @@ export function EditServer({ id }: { readonly id: string }) {
 interface EditFormProps {
   readonly written: ServerEntryView
   readonly onBegin: () => void
+  /** Shown above the buttons. */
+  readonly children: ReactNode
 }
 
-function EditForm({ written: { id, path, line, entry, version }, onBegin }: EditFormProps) {
+function EditForm({ written, onBegin, children }: EditFormProps) {
+  const { id, path, line, entry, version } = written
   const { fields, others } = toForm(entry)
   const [texts, setTexts] = useState<Readonly<Record<string, string>>>({})
   const [problems, setProblems] = useState<Readonly<Record<string, string>>>({})
@@ -92,6 +96,7 @@ function EditForm({ written: { id, path, line, entry, version }, onBegin }: Edit
             .
           </p>
         )}
+        {children}
         {change.preview.data === undefined && (
           <div className="actions">
             <button className="btn btn-primary" type="submit" disabled={changed.length === 0}>

@@ -5,6 +5,8 @@ export interface EntryField {
   readonly aliases?: readonly string[]
   readonly label: string
   readonly kind: 'text' | 'lines' | 'pairs' | 'choice'
+  /** Of the form. */
+  readonly width: 'half' | 'third' | 'whole'
   /** Only for servers that are started by a command, or that are at an address. */
   readonly of?: 'command' | 'url'
   readonly sign?: '=' | ':'
@@ -15,12 +17,20 @@ export interface EntryField {
 
 const SECRET_HELP = `\${NAME} is a variable of the gateway’s environment. ••• is a value that is not shown: leave it, or write a new one.`
 
-export const ENTRY_FIELDS: readonly EntryField[] = [
-  { name: 'title', label: 'Title', kind: 'text', placeholder: 'none' },
-  { name: 'command', label: 'Command', kind: 'text', of: 'command' },
-  { name: 'args', label: 'Arguments', kind: 'lines', of: 'command', help: 'One on each line, without quotes.' },
+const ENTRY_FIELDS: readonly EntryField[] = [
+  { name: 'title', width: 'half', label: 'Title', kind: 'text', placeholder: 'none' },
+  { name: 'command', width: 'half', label: 'Command', kind: 'text', of: 'command' },
+  {
+    name: 'args',
+    width: 'whole',
+    label: 'Arguments',
+    kind: 'lines',
+    of: 'command',
+    help: 'One on each line, without quotes.',
+  },
   {
     name: 'env',
+    width: 'whole',
     aliases: ['environment'],
     label: 'Variables',
     kind: 'pairs',
@@ -28,10 +38,18 @@ export const ENTRY_FIELDS: readonly EntryField[] = [
     of: 'command',
     help: `NAME=value, one on each line. ${SECRET_HELP}`,
   },
-  { name: 'cwd', label: 'Working folder', kind: 'text', of: 'command', placeholder: 'that of the gateway' },
-  { name: 'url', aliases: ['http_url'], label: 'Address', kind: 'text', of: 'url' },
+  {
+    name: 'cwd',
+    width: 'third',
+    label: 'Working folder',
+    kind: 'text',
+    of: 'command',
+    placeholder: 'that of the gateway',
+  },
+  { name: 'url', width: 'half', aliases: ['http_url'], label: 'Address', kind: 'text', of: 'url' },
   {
     name: 'headers',
+    width: 'whole',
     label: 'Headers',
     kind: 'pairs',
     sign: ':',
@@ -40,15 +58,23 @@ export const ENTRY_FIELDS: readonly EntryField[] = [
   },
   {
     name: 'sensitivity',
+    width: 'third',
     label: 'Sensitivity of its results',
     kind: 'choice',
     choices: ['public', 'internal', 'confidential', 'secret'],
   },
-  { name: 'read_timeout', label: 'Longest call', kind: 'text', placeholder: 'such as 30s' },
-  { name: 'include_tools', label: 'Only these tools', kind: 'lines', help: 'One on each line; empty for all.' },
-  { name: 'exclude_tools', label: 'Without these tools', kind: 'lines', help: 'One on each line.' },
+  { name: 'read_timeout', width: 'third', label: 'Longest call', kind: 'text', placeholder: 'such as 30s' },
+  {
+    name: 'include_tools',
+    width: 'third',
+    label: 'Only these tools',
+    kind: 'lines',
+    help: 'One on each line; empty for all.',
+  },
+  { name: 'exclude_tools', width: 'third', label: 'Without these tools', kind: 'lines', help: 'One on each line.' },
   {
     name: 'isolated_tools',
+    width: 'third',
     label: 'Isolated tools',
     kind: 'lines',
     help: 'One on each line. Their results do not go into the context of the agent.',

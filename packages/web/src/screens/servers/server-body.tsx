@@ -22,6 +22,12 @@ export function ServerBody({ server, health }: ServerBodyProps) {
   const { id, reason, retryAt, messages, leftOut, tools } = server
   const mayChange = useMay('operator')
   const isEdited = useSearchParams()[0].has('edit') && mayChange && server.kind !== 'built-in'
+  if (isEdited)
+    return (
+      <div className="server-body">
+        <EditServer id={id} />
+      </div>
+    )
   return (
     <div className="server-body">
       {reason !== undefined && (
@@ -54,7 +60,7 @@ export function ServerBody({ server, health }: ServerBodyProps) {
           ))}
         </ul>
       )}
-      {isEdited ? <EditServer id={id} /> : <ServerActions server={server} />}
+      <ServerActions server={server} />
     </div>
   )
 }
