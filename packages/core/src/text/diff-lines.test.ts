@@ -45,6 +45,35 @@ test('both texts can be rebuilt from the lines', () => {
   )
 })
 
+test('each line has its number: a removed one in the first text, the others in the second', () => {
+  const lines = Array.from({ length: 9 }, (_, at) => `line ${at + 1}`)
+  const shown = diffLines(lines, ['first', ...lines.slice(0, 4), ...lines.slice(5)])
+  expect(shown.map(({ mark, line }) => `${mark}${line ?? ''}`)).toEqual(
+    ['+1', ' 2', ' 3', ' 4', ' 5', '-5', ' 6', ' 7', ' 8', '…'],
+  )
+})
+
+test('changes all over a long text are shown without the lines between them', () => {
+  const entry = (at: number, risk: string): readonly string[] => [`tool ${at}:`, `  risk: ${risk}`, '  asks: true']
+  const text = (risk: (at: number) => string) => Array.from({ length: 4_000 }, (_, at) => entry(at, risk(at))).flat()
+  const before = text(() => 'low')
+  const after = text((at) => (at % 100 === 0 ? 'high' : 'low'))
+  const changed = diffLines(before, after).filter(({ mark }) => mark === '-' || mark === '+')
+  expect(changed).toHaveLength(80)
+  for (const { mark, text: line } of changed) expect(line).toBe(mark === '-' ? '  risk: low' : '  risk: high')
+  expect(changed.at(-1)).toMatchObject({ mark: '+', line: 3_900 * 3 + 2 })
+})
+
+test('long texts can be rebuilt from the lines, even if hardly a line keeps its place', () => {
+  const before = Array.from({ length: 5_000 }, (_, at) => `line ${at % 2 === 0 ? at : 'same'}`)
+  const after = before.toReversed()
+  const lines = diffLines(before, after)
+  const side = (mark: string) => lines.filter((one) => one.mark === mark || one.mark === ' ').map(({ text }) => text)
+  expect(lines.filter(({ mark }) => mark === '…')).toEqual([])
+  expect(side('-')).toEqual(before)
+  expect(side('+')).toEqual(after)
+})
+
 test('texts that are too long to compare are shown as a whole, quickly', () => {
   const before = Array.from({ length: 50_000 }, (_, at) => `old ${at}`)
   const after = Array.from({ length: 50_000 }, (_, at) => `new ${at}`)

@@ -1,4 +1,5 @@
 export { DEFAULT_SETTINGS } from './defaults.ts'
+export { diffTexts, hashChange, notAsShownError } from './file-change.ts'
 export { followHome } from './home/follow-home.ts'
 export { findUserHome, type Home, locateHome, locateKeys, locateState, requireHome } from './home/home.ts'
 export { type HomeContent, maxHomeFileBytes, readHome, readHomeFile, withFile } from './home/home-content.ts'

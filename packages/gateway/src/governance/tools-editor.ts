@@ -1,16 +1,15 @@
 import { isUtf8 } from 'node:buffer'
-import { createHash } from 'node:crypto'
 import { basename, dirname } from 'node:path'
 import {
   canonicalName,
-  diffLines as compareLines,
+  type DiffLine,
   excerpt,
   messageOf,
   type ParsedToolsFile,
   SallyportError,
   type SallyportEvent,
 } from '@sallyport/core'
-import { maxHomeFileBytes, readHomeFile } from '../config/config.ts'
+import { diffTexts, hashChange, maxHomeFileBytes, notAsShownError, readHomeFile } from '../config/config.ts'
 import {
   causeCode,
   describeDiskError,
@@ -62,8 +61,8 @@ export interface ToolsFileDraft {
   readonly file: ParsedToolsFile
   /** Changes when the file changes, or what would be written. */
   readonly hash: string
-  /** The changed lines. */
-  readonly diff: readonly { readonly mark: '-' | '+'; readonly text: string }[]
+  /** The changed lines, with some lines of context. */
+  readonly diff: readonly DiffLine[]
   readonly warnings: readonly string[]
 }
 
@@ -205,7 +204,7 @@ export class ToolsEditor {
     const before = textOf(parsing)
     return {
       file: reading.file,
-      hash: hashOf(before, changed.text),
+      hash: hashChange(before, changed.text),
       diff: diffTexts(before, changed.text),
       warnings: reading.warnings.map((warning) => formatIssue(path, warning)),
     }
@@ -217,7 +216,7 @@ export class ToolsEditor {
     if (path === undefined) throw noToolsFileError()
     const change = (parsing: ParseResult): EditResult => {
       const changed = setFields(parsing, changes)
-      if (changed.ok && hashOf(textOf(parsing), changed.text) !== hash) throw changedError(path)
+      if (changed.ok && hashChange(textOf(parsing), changed.text) !== hash) throw notAsShownError(path)
       return changed
     }
     await this.#queue.run(() => this.#change({ path, kind: 'rules', change }))
@@ -365,19 +364,6 @@ export class ToolsEditor {
 }
 
 const textOf = (parsing: ParseResult): string => (parsing.ok ? parsing.file.source : parsing.source).text
-
-const hashOf = (before: string, after: string): string =>
-  createHash('sha256').update(`${before.length}\n${before}${after}`).digest('hex')
-
-const diffTexts = (before: string, after: string): ToolsFileDraft['diff'] =>
-  compareLines(before.split(/\r?\n/), after.split(/\r?\n/)).flatMap(({ mark, text }) =>
-    mark === '+' || mark === '-' ? [{ mark, text }] : [],
-  )
-
-const changedError = (path: string): SallyportError =>
-  new SallyportError('CONFIG_CHANGED', `${path} would not become what was shown; nothing was written.`, {
-    hint: 'Preview the change again, and look at it again.',
-  })
 
 const MEANWHILE = 'Until then, the rules for tools without an entry are inferred from their names.'
 const REMOVED =

@@ -2,7 +2,6 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import type { ConfigPreviewView, ServerChangeInput } from '../../../gateway/src/serve/api/api.ts'
 import { ApiError, api, read } from '../api/client.ts'
 import { useToast } from '../shell/toasts.tsx'
-import type { DiffLine } from './diff-lines.ts'
 import { DiffView } from './diff-view.tsx'
 import { ForeignText } from './foreign-text.tsx'
 import { FoundServers } from './found-servers.tsx'
@@ -86,7 +85,7 @@ function ConfigPreview({ preview: { path, diff, warnings, imported } }: { readon
         {diff.length === 0 ? 'Nothing would change in ' : 'What will change in '}
         <code>{path}</code>. Comments and all other lines stay.
       </p>
-      {diff.length > 0 && <DiffView title="The change of config.yaml" lines={diff.map(toDiffLine)} />}
+      {diff.length > 0 && <DiffView title="The change of config.yaml" lines={diff} />}
       {warnings.map((warning) => (
         <Note key={warning} kind="ask">
           <ForeignText text={warning} />
@@ -96,8 +95,3 @@ function ConfigPreview({ preview: { path, diff, warnings, imported } }: { readon
     </>
   )
 }
-
-const toDiffLine = ({ mark, text }: ConfigPreviewView['diff'][number]): DiffLine => ({
-  kind: mark === '+' ? 'add' : 'del',
-  text,
-})

@@ -1,6 +1,5 @@
-import { createHash } from 'node:crypto'
 import { dirname, join } from 'node:path'
-import { diffLines, type JsonObject, maskSecrets, SallyportError } from '@sallyport/core'
+import { type DiffLine, type JsonObject, maskSecrets, SallyportError } from '@sallyport/core'
 import {
   causeCode,
   describeDiskError,
@@ -10,6 +9,7 @@ import {
   resolveLockPath,
   withLockFile,
 } from '../../disk/disk.ts'
+import { diffTexts, hashChange, notAsShownError } from '../file-change.ts'
 import type { Home } from '../home/home.ts'
 import { type HomeContent, readHome, withFile } from '../home/home-content.ts'
 import { renewTrust } from '../home/trust.ts'
@@ -30,19 +30,13 @@ export interface ServersEditorOptions {
   readonly environment: Environment
 }
 
-/** A line that is removed or added. */
-export interface ChangedLine {
-  readonly mark: '-' | '+'
-  readonly text: string
-}
-
 /** What changes would do to the config file. */
 export interface ConfigPreview {
   readonly path: string
   /** Changes when the file changes, or what would be written. */
   readonly hash: string
   /** Changed lines only, without secrets: the other lines may contain some. Empty if nothing would change. */
-  readonly diff: readonly ChangedLine[]
+  readonly diff: readonly DiffLine[]
   /**
    * What the gateway would warn about because of the changes, or about the changed servers, as
    * `file:line:column key: problem`.
@@ -110,12 +104,12 @@ export class ServersEditor {
       makeFolder(dirname(path))
       return await withLockFile(resolveLockPath(path), async (isHeld) => {
         const draft = await this.#draft(changes)
-        if (draft.hash !== hash) throw changedError(draft.path)
+        if (draft.hash !== hash) throw notAsShownError(draft.path)
         if (draft.diff.length === 0) return toPreview(draft)
         const { file, before, after } = draft
         const isWanted = async (): Promise<boolean> =>
           (await isHeld()) && isSameContent((await readHome(home.path)).files.get(file), before)
-        if (!(await replaceFile(draft.path, after, { isWanted }))) throw changedError(draft.path)
+        if (!(await replaceFile(draft.path, after, { isWanted }))) throw notAsShownError(draft.path)
         await renewTrust({ home, state }, file, { before, after })
         return toPreview(draft)
       })
@@ -152,7 +146,7 @@ export class ServersEditor {
     const [ids, idsBefore] = [now, earlier].map((one) => new Set(one?.servers.map(({ id }) => id)))
     return {
       ...{ path, file, before, after },
-      hash: hashOf(before, after),
+      hash: hashChange(before, after),
       diff: showDiff({ text, edited: edited.text, servers: [...(earlier?.servers ?? []), ...now.servers] }),
       warnings: findOwnWarnings(changes, now.warnings, earlier?.warnings ?? []),
       added: [...(ids ?? [])].filter((id) => !idsBefore?.has(id)),
@@ -200,11 +194,11 @@ interface ShownChange {
   readonly servers: readonly ServerConfig[]
 }
 
-function showDiff({ text, edited, servers }: ShownChange): readonly ChangedLine[] {
+function showDiff({ text, edited, servers }: ShownChange): readonly DiffLine[] {
   const mask = createMask(servers)
-  return diffLines(text.split(/\r?\n/), edited.split(/\r?\n/)).flatMap(({ mark, text: line }) =>
-    mark === '+' || mark === '-' ? [{ mark, text: NAMES_VARIABLE.test(line) ? line : mask(line) }] : [],
-  )
+  return diffTexts(text, edited)
+    .filter(({ mark }) => mark === '+' || mark === '-')
+    .map((line) => (NAMES_VARIABLE.test(line.text) ? line : { ...line, text: mask(line.text) }))
 }
 
 /** A member whose whole value is the name of a variable: there is nothing to hide, and a mask would look like a key. */
@@ -213,19 +207,6 @@ const NAMES_VARIABLE = /^[\s-]*["']?[\w.-]+["']?\s*:\s*["']?\$\{[A-Za-z_]\w*\}["
 const toPreview = ({ path, hash, diff, warnings, added, removed }: Draft): ConfigPreview => ({
   ...{ path, hash, diff, warnings, added, removed },
 })
-
-function hashOf(before: Buffer | undefined, after: Buffer): string {
-  const hash = createHash('sha256').update(before === undefined ? 'none' : `${before.length}\n`)
-  return hash
-    .update(before ?? '')
-    .update(after)
-    .digest('hex')
-}
-
-const changedError = (path: string): SallyportError =>
-  new SallyportError('CONFIG_CHANGED', `${path} would not become what was shown; nothing was written.`, {
-    hint: 'Preview the change again, and look at it again.',
-  })
 
 function refuseInvalid(cause: unknown): never {
   if (!(cause instanceof SallyportError)) throw cause

@@ -1,6 +1,6 @@
 import type { Json } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
-import { type EditResult, type FieldChange, parseToolsFile, setField } from './tools-file.ts'
+import { type EditResult, type FieldChange, parseToolsFile, setField, setFields } from './tools-file.ts'
 import { yaml12 } from './yaml-oracle.test-kit.ts'
 
 const PIN: FieldChange = { key: 'a', field: 'pin', value: 'sha256-new' }
@@ -43,6 +43,14 @@ describe('a field that an entry has', () => {
     const text = 'tools:\n  a:\n    pin: old   # why\n    note: |\n      x\n'
     expect(changed(text, { comment: 'by me\n  b: {}' })).toBe(text.replace('old   # why', '"sha256-new" # by me b: {}'))
     expect(changed('tools:\n  a:\n    pin: old', { comment: 'x' })).toBe('tools:\n  a:\n    pin: "sha256-new" # x')
+  })
+
+  it('gets another comment in place of a guess, and keeps what a person wrote', () => {
+    const text = (comment: string) => `tools:\n  a:\n    pin: old   # ${comment}\n`
+    const change = { insteadOfGuess: 'set by ann' }
+    expect(changed(text('inferred: "x"'), change)).toBe('tools:\n  a:\n    pin: "sha256-new" # set by ann\n')
+    expect(changed(text('inferred by me'), change)).toBe('tools:\n  a:\n    pin: "sha256-new"   # inferred by me\n')
+    expect(changed(text('inferred: "x"'), { ...change, comment: 'y' })).toBe('tools:\n  a:\n    pin: "sha256-new" # y\n')
   })
 
   it.each([
@@ -117,5 +125,41 @@ describe('a field that is not set', () => {
     ['tools:\n  a:\n', /not known/, { field: 'pin: x\n    hidden', value: true }],
   ])('leaves the file unchanged, with a reason: %j', (text, why, change) => {
     expect(refusal(setField(parseToolsFile(text), { ...PIN, ...change }))).toMatch(why)
+  })
+})
+
+describe('several fields', () => {
+  const set = (text: string, ...changes: readonly FieldChange[]): string => {
+    const outcome = setFields(parseToolsFile(text), changes)
+    return outcome.ok ? outcome.text : expect.fail(outcome.why)
+  }
+  const high: FieldChange = { key: 'a', field: 'risk_level', value: 'high' }
+  const asks: FieldChange = { key: 'a', field: 'requires_approval', value: true }
+
+  it('are set in one entry and in several, in any order', () => {
+    const text = 'tools:\n  b:\n    risk_level: low # b\n  a: # mine\n    risk_level: low # so\n'
+    expect(set(text, asks, { ...high, key: 'b' }, high)).toBe(
+      'tools:\n  b:\n    risk_level: "high" # b\n  a: # mine\n    risk_level: "high" # so\n    requires_approval: true\n',
+    )
+  })
+
+  it.each([
+    ['tools:\n  a:', 'tools:\n  a:\n    risk_level: "high"\n    requires_approval: true\n'],
+    ['tools:\n  a:\n    note: x', 'tools:\n  a:\n    note: x\n    risk_level: "high"\n    requires_approval: true\n'],
+  ])('are added at the end of a file without a last line break: %j', (before, after) => {
+    expect(set(before, high, asks)).toBe(after)
+  })
+
+  it('may be one field twice: the last value is used', () => {
+    const low = { ...high, value: 'low' }
+    expect(set('tools:\n  a:\n    risk_level: medium\n', high, low)).toBe(
+      'tools:\n  a:\n    risk_level: "low"\n',
+    )
+    expect(set('tools:\n  a:\n', high, low)).toBe('tools:\n  a:\n    risk_level: "low"\n')
+  })
+
+  it('are all refused if one is', () => {
+    const wrong = { ...high, key: 'nobody' }
+    expect(refusal(setFields(parseToolsFile('tools:\n  a:\n'), [high, wrong]))).toContain('nobody')
   })
 })

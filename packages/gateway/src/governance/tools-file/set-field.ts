@@ -20,6 +20,8 @@ export interface FieldChange {
   readonly value: Json
   /** Replaces the comment after the value. If missing, the old comment stays. */
   readonly comment?: string
+  /** The same, but only of a comment that gives the reason of a guess: the value is not guessed any more. */
+  readonly insteadOfGuess?: string
 }
 
 const MAX_DEPTH = 16
@@ -42,9 +44,47 @@ export function setField(parsing: ParseResult, change: FieldChange): EditResult 
   return changeSafely({ file, intent, attempts: planned.attempts })
 }
 
-/** Makes the changes one after the other; all of them, or none. */
+/** Makes all of the changes, or none. */
 export function setFields(parsing: ParseResult, changes: readonly FieldChange[]): EditResult {
   if (!parsing.ok) return refuseUnparsed(parsing)
+  return setTogether(parsing.file, changes) ?? setOneByOne(parsing, changes)
+}
+
+/** Checks the result only once: thousands of checks would take minutes. `undefined` if a change cannot be made like this. */
+function setTogether(file: ParsedFile, changes: readonly FieldChange[]): EditResult | undefined {
+  const entries = new Map(file.entries.map((entry) => [entry.key, entry]))
+  const tools = new Map<string, Json>()
+  const splices: Splice[] = []
+  for (const change of changes) {
+    const entry = entries.get(change.key)
+    const planned = entry && planChange(file, entry, change)
+    if (entry === undefined || planned === undefined || 'why' in planned) return undefined
+    const before = (tools.get(entry.key) ?? readEntryValue(entry)) as Readonly<Record<string, Json>> | null
+    tools.set(entry.key, { ...before, [planned.key]: change.value })
+    splices.push(...(planned.attempts[0] ?? []))
+  }
+  const joined = joinSplices(splices)
+  const result = joined && changeSafely({ file, intent: { tools, categories: new Map() }, attempts: [joined] })
+  return result?.ok === true ? result : undefined
+}
+
+/** In the order of the text, with one splice for all lines that are inserted at one place. `undefined` if two overlap. */
+function joinSplices(splices: readonly Splice[]): readonly Splice[] | undefined {
+  const joined: Splice[] = []
+  for (const splice of splices.toSorted((a, b) => a.at - b.at)) {
+    const last = joined.at(-1)
+    if (last === undefined || splice.at > last.at + last.removed.length) joined.push(splice)
+    else if (canFollow(last, splice)) joined[joined.length - 1] = { ...last, inserted: last.inserted + splice.inserted }
+    else return undefined
+  }
+  return joined
+}
+
+/** At the end of a file without a last line break, an insertion begins with one: a second one would leave an empty line. */
+const canFollow = (last: Splice, { at, removed, inserted }: Splice): boolean =>
+  last.at === at && last.removed === '' && removed === '' && !/^\r?\n/.test(inserted)
+
+function setOneByOne(parsing: ParseResult & { readonly ok: true }, changes: readonly FieldChange[]): EditResult {
   const splices: Splice[] = []
   let { text } = parsing.file.source
   let current: ParseResult = parsing
@@ -111,7 +151,7 @@ function findLineAfter({ line, end }: EntryRange, belongs: (line: number) => boo
 const isIndented = (source: TextLines, line: number, indent: number): boolean =>
   source.text.startsWith(' '.repeat(indent + 1), lineStart(source, line))
 
-const formatComment = ({ comment }: FieldChange): string | undefined =>
+const formatComment = ({ comment }: { readonly comment?: string | undefined }): string | undefined =>
   comment === undefined ? undefined : ` # ${toCommentText(comment, MAX_COMMENT)}`
 
 function planReplacement(
@@ -120,7 +160,7 @@ function planReplacement(
   change: FieldChange,
 ): Splice | undefined {
   const value = prefix + formatValue(change.value)
-  const comment = formatComment(change)
+  const comment = formatComment(isGuess(text, to) ? { comment: change.insteadOfGuess, ...change } : change)
   if (comment === undefined) {
     const space = text[to] === '#' ? ' ' : ''
     return { at: from, removed: text.slice(from, to), inserted: value + space }
@@ -130,6 +170,13 @@ function planReplacement(
   const [rest = ''] = tail.exec(text) ?? []
   if (!/^[ \t]*(?:#.*)?$/.test(rest)) return undefined
   return { at: from, removed: text.slice(from, to) + rest, inserted: value + comment }
+}
+
+/** Whether the comment after a value is one that discovery has written. */
+function isGuess(text: string, to: number): boolean {
+  const comment = /[ \t]*# inferred: /y
+  comment.lastIndex = to
+  return comment.test(text)
 }
 
 /** Formats a value on one line, so that every YAML version reads it the same way. */

@@ -8,6 +8,8 @@ export interface ReviewedTool {
   readonly entries: readonly ToolEntry[]
   /** Whether one of them names only this tool. */
   readonly hasOwnEntry: boolean
+  /** Those whose fields can be changed without changing another tool. */
+  readonly ownEntries: readonly ToolEntry[]
   readonly pin: PinState
   readonly findings: readonly string[]
   /** Findings that nobody has accepted: each use needs approval. */

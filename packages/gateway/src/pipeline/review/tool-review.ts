@@ -93,6 +93,7 @@ export class ToolReview {
       policy,
       entries: rules.entriesOf(offer),
       hasOwnEntry: rules.hasOwnEntry(offer),
+      ownEntries: rules.ownEntriesOf(offer),
       pin: resolvePinState(offer, policy),
       findings: rules.findingsOf(offer).map(formatFinding),
       openFindings: rules.openFindingsOf(offer).map(formatFinding),

@@ -22,6 +22,7 @@ export const ROUTE_ROLES: Readonly<Record<string, AdminRole>> = {
   'GET /api/offers/:name': 'viewer',
   'GET /api/tools-file': 'viewer',
   'GET /api/tools-file/entries': 'viewer',
+  'GET /api/tools-file/rules': 'viewer',
   'GET /api/profiles': 'viewer',
   'GET /api/profiles/:agent/:variant': 'viewer',
   'GET /api/agents': 'viewer',

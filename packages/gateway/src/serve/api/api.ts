@@ -60,7 +60,7 @@ export type { Status } from './status.ts'
 export type { TokenView } from './tokens.ts'
 export type { ToolDetail, ToolView } from './tools.ts'
 export type { ToolsFileEntries, ToolsFilePreview } from './tools-edit.ts'
-export type { ToolsFileView } from './tools-file.ts'
+export type { RuledTool, ToolsFileView } from './tools-file.ts'
 
 /** For `hc<Api>`: every path with its input and output types. */
 export type Api = ReturnType<typeof createApi>

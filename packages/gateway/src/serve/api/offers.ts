@@ -6,7 +6,7 @@ import type { AdminContext } from '../admin/admin-context.ts'
 import { waitForServers } from './find-tool.ts'
 import { strictInput } from './invalid-input.ts'
 import { looseObject } from './loose-object.ts'
-import { callerOf, createRoutes, jsonResponse, PROBLEM_RESPONSES, viaField } from './routes.ts'
+import { callerOf, createRoutes, diffLineSchema, jsonResponse, PROBLEM_RESPONSES, viaField } from './routes.ts'
 
 /** The current definition compared with the reviewed one. */
 export const definitionSchema = z
@@ -20,7 +20,7 @@ export const definitionSchema = z
       .array(
         z.object({
           part: z.string(),
-          lines: z.array(z.object({ mark: z.enum(['-', '+', ' ', '…']), text: z.string() })),
+          lines: z.array(diffLineSchema),
         }),
       )
       .openapi({

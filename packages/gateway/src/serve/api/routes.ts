@@ -32,6 +32,15 @@ export const jsonResponse = <Schema extends z.ZodType>(schema: Schema, descripti
   content: { 'application/json': { schema } },
 })
 
+/** A line of a change of a file or a definition. */
+export const diffLineSchema = z
+  .object({
+    mark: z.enum(['-', '+', ' ', '…']).openapi({ description: '`…` stands for lines that did not change.' }),
+    text: z.string(),
+    line: z.number().int().optional().openapi({ description: 'Its number: of a removed line, before the change.' }),
+  })
+  .openapi('DiffLine')
+
 export const viaField = z
   .enum(OPERATOR_INTERFACES)
   .default('api')

@@ -31,6 +31,8 @@ describe('edits of tools.yaml', () => {
     expect({ status, error: body.error }).toEqual({ status: 200 })
     const shown: ToolsFilePreview = body
     expect(shown.diff.map(({ text }) => text).join('\n')).toContain('risk_level: "high"')
+    for (const { mark, text, line = 0 } of shown.diff.filter(({ mark }) => mark === ' ' || mark === '-'))
+      if (mark === '-') expect(before.split('\n')[line - 1]).toBe(text)
     expect(await read()).toBe(before)
     const applied = await send('apply', { edits, hash: shown.hash, via: 'web' })
     expect(applied.status).toBe(200)
@@ -44,6 +46,27 @@ describe('edits of tools.yaml', () => {
     expect({ status: again.status, code: again.body.error.code }).toEqual({ status: 409, code: 'CONFIG_CHANGED' })
     const { events } = (await admin.api('/api/events?type=TOOLS_EDITED')).body
     expect(events).toMatchObject([{ entries: [key], via: 'web' }])
+  })
+
+  it('of thousands of values are shown as these lines alone, and written at once', async () => {
+    const { key, path, send, read, entries } = await openGovernedGateway()
+    const before = await read()
+    const many = Array.from({ length: 2_000 }, (_, at) => `  mcp__gone__tool_${at}:\n    risk_level: low # mine, ${at}\n`)
+    await writeFile(path, `${before}${many.join('')}`)
+    await expect.poll(async () => (await entries()).entries.length, { timeout: 10_000 }).toBeGreaterThan(2_000)
+    const edits = Array.from({ length: 2_000 }, (_, at) => [
+      { key: `mcp__gone__tool_${at}`, field: 'risk_level', value: 'high' },
+      { key: `mcp__gone__tool_${at}`, field: 'requires_approval', value: true },
+    ]).flat()
+    const shown: ToolsFilePreview = (await send('preview', { edits: [...edits, { key, field: 'note', value: 'one' }] })).body
+    const count = (wanted: string) => shown.diff.filter(({ mark }) => mark === wanted).length
+    expect([count('-'), count('+')]).toEqual([2_000, 4_001])
+    expect((await send('apply', { edits, hash: shown.hash })).status).toBe(409)
+    const { hash } = (await send('preview', { edits })).body
+    expect((await send('apply', { edits, hash })).status).toBe(200)
+    expect(await read()).toBe(
+      `${before}${many.map((entry) => `${entry.replace('low', '"high"')}    requires_approval: true\n`).join('')}`,
+    )
   })
 
   it('say which of the recorded calls they would have refused', async () => {

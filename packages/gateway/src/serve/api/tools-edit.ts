@@ -1,10 +1,10 @@
 import { createRoute, z } from '@hono/zod-openapi'
-import type { ToolEntry } from '@sallyport/core'
+import type { Json, ToolEntry } from '@sallyport/core'
 import type { FieldChange } from '../../governance/governance.ts'
 import type { AdminContext, ReplaySummary } from '../admin/admin-context.ts'
 import { waitForServers } from './find-tool.ts'
 import { strictInput } from './invalid-input.ts'
-import { callerOf, createRoutes, jsonResponse, PROBLEM_RESPONSES, viaField } from './routes.ts'
+import { callerOf, createRoutes, diffLineSchema, jsonResponse, PROBLEM_RESPONSES, viaField } from './routes.ts'
 import { toFieldName } from './tools.ts'
 
 const entriesSchema = z
@@ -61,7 +61,7 @@ const previewSchema = z
   .object({
     path: z.string(),
     hash: z.string().openapi({ description: 'Changes when the file changes, or what would be written.' }),
-    diff: z.array(z.object({ mark: z.enum(['+', '-']), text: z.string() })),
+    diff: z.array(diffLineSchema).openapi({ description: 'With lines of context. Empty if nothing would change.' }),
     warnings: z.array(z.string()),
     replay: replaySchema.optional().openapi({ description: 'If `since` was given.' }),
   })
@@ -114,7 +114,7 @@ export const toolsEditRoutes = (context: AdminContext) =>
     })
     .openapi(previewRoute, async (c) => {
       const { edits, since } = c.req.valid('json')
-      const { file, hash, diff, warnings } = await context.tools.draft(edits as readonly FieldChange[])
+      const { file, hash, diff, warnings } = await context.tools.draft(toChanges(edits, callerOf(c.env).user))
       const from = since === undefined ? undefined : new Date(since)
       const replay = from && (await context.replay({ tools: file, since: from, signal: c.req.raw.signal }))
       return c.json(
@@ -127,13 +127,20 @@ export const toolsEditRoutes = (context: AdminContext) =>
     })
     .openapi(applyRoute, async (c) => {
       const { edits, hash, via } = c.req.valid('json')
-      await context.tools.setAll(edits as readonly FieldChange[], hash)
+      await context.tools.setAll(toChanges(edits, callerOf(c.env).user), hash)
       const entries = [...new Set(edits.map(({ key }) => key))].slice(0, MAX_RECORDED)
       context.record({
         ...{ type: 'TOOLS_EDITED', file: context.tools.file.path, entries, by: callerOf(c.env).user, via },
       })
       return c.json(entriesView(context), 200)
     })
+
+/** What a person has set is not inferred any more. */
+const toChanges = (edits: z.infer<typeof editsField>, user: string): readonly FieldChange[] =>
+  edits.map(({ key, field, value }) => ({
+    ...{ key, field, value: value as Json },
+    insteadOfGuess: `set by ${user}, ${new Date().toISOString().slice(0, 10)}`,
+  }))
 
 /** Of long lists only the first names are recorded. */
 const MAX_RECORDED = 100

@@ -2,8 +2,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useNavigate } from 'react-router'
 import type { Agent } from '../../api/queries.ts'
-import { diffLines } from '../../parts/diff-lines.ts'
-import { DiffView } from '../../parts/diff-view.tsx'
+import { type DiffLine, DiffView } from '../../parts/diff-view.tsx'
 import { Failed, Loading, Note } from '../../parts/states.tsx'
 import { useMay } from '../../shell/roles.ts'
 import { useToast } from '../../shell/toasts.tsx'
@@ -119,8 +118,8 @@ function SelectionForm({ profile, title, written, tools }: SelectionFormProps) {
       {saving.error && <Failed error={saving.error} />}
       {isChanged && !conflict && (
         <SaveBar
-          before={written?.selectedMcpTools}
-          after={toSelectors(selection, servers)}
+          before={formatProfile(written?.selectedMcpTools, written?.tokenBudget)}
+          after={formatProfile(toSelectors(selection, servers), tokenBudget)}
           isSaving={saving.isPending}
           onSave={() => save(base.written)}
           onDiscard={() => setEdit(undefined)}
@@ -197,8 +196,8 @@ function describe(selectors: readonly string[] | undefined): string {
 }
 
 interface SaveBarProps {
-  readonly before: readonly string[] | undefined
-  readonly after: readonly string[] | undefined
+  readonly before: readonly string[]
+  readonly after: readonly string[]
   readonly isSaving: boolean
   readonly onSave: () => void
   readonly onDiscard: () => void
@@ -208,10 +207,7 @@ interface SaveBarProps {
 function SaveBar({ before, after, isSaving, onSave, onDiscard }: SaveBarProps) {
   return (
     <div className="save-dock">
-      <DiffView
-        title="The change of profiles.json"
-        lines={diffLines(formatSelection(before), formatSelection(after))}
-      />
+      <DiffView title="The change of profiles.json" lines={[...listMissing(before, after, '-'), ...listMissing(after, before, '+')]} />
       <div className="savebar">
         <span className="grow">Not saved yet. This is what changes in profiles.json.</span>
         <button className="btn btn-ghost" type="button" onClick={onDiscard} disabled={isSaving}>
@@ -225,10 +221,25 @@ function SaveBar({ before, after, isSaving, onSave, onDiscard }: SaveBarProps) {
   )
 }
 
-const formatSelection = (selectors: readonly string[] | undefined): string =>
-  selectors === undefined
-    ? '# no "selected_mcp_tools": all tools'
-    : `"selected_mcp_tools": ${JSON.stringify(selectors, null, 2)}`
+/** What profiles.json says about the profile, a line for each selector. */
+const formatProfile = (
+  selectors: readonly string[] | undefined,
+  tokenBudget: number | undefined,
+): readonly string[] => [
+  ...(selectors === undefined
+    ? ['no "selected_mcp_tools": all tools']
+    : [
+        `"selected_mcp_tools":${selectors.length === 0 ? ' []' : ''}`,
+        ...selectors.map((selector) => `  ${JSON.stringify(selector)}`),
+      ]),
+  ...(tokenBudget === undefined ? [] : [`"token_budget": ${tokenBudget}`]),
+]
+
+/** The order of selectors means nothing, so a change is what is only in one of the lists. */
+function listMissing(lines: readonly string[], others: readonly string[], mark: DiffLine['mark']): readonly DiffLine[] {
+  const known = new Set(others)
+  return lines.filter((text) => !known.has(text)).map((text) => ({ mark, text }))
+}
 
 function DeleteProfile({ profile, written }: { readonly profile: ProfileRef; readonly written: Profile }) {
   const [isAsking, ask] = useState(false)

@@ -3,12 +3,12 @@ import { Search } from 'lucide-react'
 import { type KeyboardEvent, useEffect, useRef, useState } from 'react'
 import { formatNumber } from '../../parts/format.ts'
 import { Note } from '../../parts/states.tsx'
+import { useIsPhone } from '../../parts/use-is-phone.ts'
 import { useShortcuts } from '../../shell/shortcuts.ts'
 import type { AgentServer } from './agents-queries.ts'
 import { PickerRow } from './picker-row.tsx'
 import { listRows, type Row, rowKey } from './picker-rows.ts'
 import { isUnset, setNone, sumAll, sumSelected, type ToolSelection } from './tool-selection.ts'
-import { useIsPhone } from './use-is-phone.ts'
 
 interface ToolPickerProps {
   /** Of the agent. */

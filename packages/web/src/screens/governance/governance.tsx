@@ -1,51 +1,94 @@
 import { useQuery } from '@tanstack/react-query'
-import { useSearchParams } from 'react-router'
-import type { ToolView } from '../../../../gateway/src/serve/api/api.ts'
-import { changedToolsQuery, toolsQuery } from '../../api/queries.ts'
-import { ForeignName } from '../../parts/foreign-text.tsx'
+import { Link, useParams, useSearchParams } from 'react-router'
+import type { RuledTool } from '../../../../gateway/src/serve/api/api.ts'
+import { ForeignText } from '../../parts/foreign-text.tsx'
 import { formatCount } from '../../parts/format.ts'
 import { Page } from '../../parts/page.tsx'
-import { PermissionSign, RiskSign } from '../../parts/signs.tsx'
-import { Empty, Loaded } from '../../parts/states.tsx'
-import { VirtualRows } from '../../parts/virtual-rows.tsx'
+import { Loaded, Note } from '../../parts/states.tsx'
+import { EditDock } from './edit-dock.tsx'
+import { ReviewList, useReviewedNames } from './review-list.tsx'
+import { RuleTable } from './rule-table.tsx'
+import { fileQuery, rulesQuery } from './rules.ts'
+import { ToolRules } from './tool-rules.tsx'
 import './governance.css'
 
-const ROW_HEIGHT = 36
-
+/** The rules of tools.yaml: `/governance/mcp__a__b` is one tool, `?pin=changed` what has to be reviewed. */
 export function Governance() {
-  const [search] = useSearchParams()
-  const isChanged = search.get('pin') === 'changed'
-  const query = useQuery(isChanged ? changedToolsQuery : toolsQuery)
+  const { name } = useParams()
+  const query = useQuery(rulesQuery)
+  if (name !== undefined) return <ToolRules key={name} name={name} rules={query.data?.tools ?? []} />
   return (
-    <Page title={isChanged ? 'Changed definitions' : 'Governance'} lead="What tools.yaml says about every tool.">
-      <Loaded query={query} what="the tools">
-        {(tools) => <ToolTable tools={tools} />}
+    <Page
+      title="Governance"
+      lead={<FileLine path={query.data?.path} />}
+      actions={query.data && <Tabs tools={query.data.tools} />}
+    >
+      <Loaded query={query} what="the rules of the tools">
+        {({ tools }) => <Screen tools={tools} />}
       </Loaded>
     </Page>
   )
 }
 
-function ToolTable({ tools }: { readonly tools: readonly ToolView[] }) {
-  if (tools.length === 0)
-    return (
-      <Empty title="No tool here" command="sallyport tools">
-        What a server offers appears here when it has answered once.
-      </Empty>
-    )
+function Screen({ tools }: { readonly tools: readonly RuledTool[] }) {
+  const [search] = useSearchParams()
   return (
-    <VirtualRows
-      className="panel tools-table"
-      rows={tools}
-      rowHeight={ROW_HEIGHT}
-      keyOf={({ canonical }) => canonical}
-      label={formatCount(tools.length, 'tool')}
-      renderRow={(tool) => (
-        <div className="row">
-          <ForeignName name={`${tool.server}/${tool.tool}`} className="grow cut" />
-          <PermissionSign permission={tool.permission} />
-          <RiskSign risk={tool.risk} />
-        </div>
-      )}
-    />
+    <div className="stack governance">
+      <FileProblems />
+      {search.get('pin') === 'changed' ? <ReviewList tools={tools} /> : <RuleTable tools={tools} />}
+      <EditDock tools={tools} />
+    </div>
+  )
+}
+
+function FileLine({ path }: { readonly path: string | undefined }) {
+  const file = useQuery(fileQuery).data
+  if (path === undefined) return 'What tools.yaml says about every tool.'
+  return (
+    <>
+      <code>{path}</code>
+      {file && ` · ${formatCount(file.entries, 'entry').replace('entrys', 'entries')} in force`}
+    </>
+  )
+}
+
+function Tabs({ tools }: { readonly tools: readonly RuledTool[] }) {
+  const [search] = useSearchParams()
+  const count = useReviewedNames(tools).length
+  const isReview = search.get('pin') === 'changed'
+  return (
+    <nav className="segment" aria-label="View">
+      <Link to="/governance" aria-current={isReview ? undefined : 'page'}>
+        Rules
+      </Link>
+      <Link to="/governance?pin=changed" aria-current={isReview ? 'page' : undefined}>
+        To review {count > 0 && <span className="n n-bad">{count}</span>}
+      </Link>
+    </nav>
+  )
+}
+
+/** Why the file on disk is not in force, or a line of it has no effect. What single tools need is beside them. */
+function FileProblems() {
+  const problems = useQuery(fileQuery).data?.problems.filter(({ tool }) => tool === undefined) ?? []
+  const [first, ...more] = problems.toSorted((a, b) => Number(b.level === 'wrong') - Number(a.level === 'wrong'))
+  if (first === undefined) return null
+  return (
+    <Note kind={first.level === 'wrong' ? 'bad' : 'ask'}>
+      <p>
+        <strong>
+          <ForeignText text={first.problem} limit={500} />
+        </strong>
+      </p>
+      <p className="small">
+        {first.fix}
+        {more.length > 0 && (
+          <>
+            {' '}
+            {formatCount(more.length, 'more problem')}: <code>sallyport tools check</code>
+          </>
+        )}
+      </p>
+    </Note>
   )
 }

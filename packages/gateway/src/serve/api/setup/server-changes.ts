@@ -14,7 +14,7 @@ import type { ConfigPreview, ServerChange } from '../../../config/config.ts'
 import type { AdminContext } from '../../admin/admin-context.ts'
 import { strictInput } from '../invalid-input.ts'
 import { looseObject } from '../loose-object.ts'
-import { callerOf, createRoutes, jsonResponse, PROBLEM_RESPONSES, viaField } from '../routes.ts'
+import { callerOf, createRoutes, diffLineSchema, jsonResponse, PROBLEM_RESPONSES, viaField } from '../routes.ts'
 
 const idField = z
   .string()
@@ -68,7 +68,7 @@ const previewSchema = z
     path: z.string(),
     hash: z.string().openapi({ description: 'Changes when the file changes, or what would be written.' }),
     diff: z
-      .array(z.object({ mark: z.enum(['+', '-']), text: z.string() }))
+      .array(diffLineSchema)
       .openapi({ description: 'The changed lines, with secrets masked. Empty if nothing would change.' }),
     warnings: z.array(z.string()),
     added: z.array(z.string()),
@@ -204,7 +204,7 @@ async function readFilesOf(
 
 const toView = ({ diff, ...preview }: ConfigPreview, { imported }: ResolvedChanges): ConfigPreviewView => ({
   ...preview,
-  diff: diff.map(({ mark, text }) => ({ mark, text })),
+  diff: [...diff],
   warnings: [...preview.warnings],
   added: [...preview.added],
   removed: [...preview.removed],
