@@ -28,6 +28,10 @@ export const WEB_PROMISES = {
     state: 'partial',
     missing: 'the network mode of each sandbox, and remedies',
   },
+  'WEB-7': {
+    text: 'The main rules of every tool with where each comes from; edits of one tool or of many, after the exact change of tools.yaml and its effect on the calls of the last day were shown; definitions that changed or are suspicious, accepted after their change was shown',
+    state: 'built',
+  },
   'WEB-8': {
     text: 'Each server with its state and why, the next try, restarts, latency, its last day, its last messages, and the tools that came and went',
     state: 'partial',

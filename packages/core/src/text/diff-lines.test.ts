@@ -48,9 +48,18 @@ test('both texts can be rebuilt from the lines', () => {
 test('each line has its number: a removed one in the first text, the others in the second', () => {
   const lines = Array.from({ length: 9 }, (_, at) => `line ${at + 1}`)
   const shown = diffLines(lines, ['first', ...lines.slice(0, 4), ...lines.slice(5)])
-  expect(shown.map(({ mark, line }) => `${mark}${line ?? ''}`)).toEqual(
-    ['+1', ' 2', ' 3', ' 4', ' 5', '-5', ' 6', ' 7', ' 8', '…'],
-  )
+  expect(shown.map(({ mark, line }) => `${mark}${line ?? ''}`)).toEqual([
+    '+1',
+    ' 2',
+    ' 3',
+    ' 4',
+    ' 5',
+    '-5',
+    ' 6',
+    ' 7',
+    ' 8',
+    '…',
+  ])
 })
 
 test('changes all over a long text are shown without the lines between them', () => {

@@ -39,9 +39,3 @@ export const toolsQuery = queryOptions({
   queryKey: ['tools'],
   queryFn: async () => (await read(api.tools.$get({ query: {} }))).tools,
 })
-
-/** Tools whose definition is not the one that was reviewed. */
-export const changedToolsQuery = queryOptions({
-  queryKey: ['tools', 'changed'],
-  queryFn: async () => (await read(api.tools.$get({ query: { pin: 'changed' } }))).tools,
-})

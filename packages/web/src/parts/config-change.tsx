@@ -2,10 +2,9 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import type { ConfigPreviewView, ServerChangeInput } from '../../../gateway/src/serve/api/api.ts'
 import { ApiError, api, read } from '../api/client.ts'
 import { useToast } from '../shell/toasts.tsx'
-import { DiffView } from './diff-view.tsx'
-import { ForeignText } from './foreign-text.tsx'
+import { FileChange } from './file-change.tsx'
 import { FoundServers } from './found-servers.tsx'
-import { Failed, Note } from './states.tsx'
+import { Failed } from './states.tsx'
 
 /** A change of config.yaml in two steps: what it would do is shown, and then only that is written. */
 export function useConfigChange(onWritten?: (written: ConfigPreviewView) => void) {
@@ -53,7 +52,8 @@ export function ConfigChange({ change }: { readonly change: ConfigChangeState })
   const isConflict = apply.error instanceof ApiError && apply.error.status === 409
   return (
     <section className="stack-s" aria-label="Change of config.yaml">
-      <ConfigPreview preview={shown} />
+      <FileChange file="config.yaml" preview={shown} />
+      {shown.imported && <FoundServers found={shown.imported} />}
       {apply.error && <Failed error={apply.error} />}
       <div className="actions">
         {isConflict ? (
@@ -75,23 +75,5 @@ export function ConfigChange({ change }: { readonly change: ConfigChangeState })
         </button>
       </div>
     </section>
-  )
-}
-
-function ConfigPreview({ preview: { path, diff, warnings, imported } }: { readonly preview: ConfigPreviewView }) {
-  return (
-    <>
-      <p className="small muted">
-        {diff.length === 0 ? 'Nothing would change in ' : 'What will change in '}
-        <code>{path}</code>. Comments and all other lines stay.
-      </p>
-      {diff.length > 0 && <DiffView title="The change of config.yaml" lines={diff} />}
-      {warnings.map((warning) => (
-        <Note key={warning} kind="ask">
-          <ForeignText text={warning} />
-        </Note>
-      ))}
-      {imported && <FoundServers found={imported} />}
-    </>
   )
 }

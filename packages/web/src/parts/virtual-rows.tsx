@@ -27,8 +27,14 @@ export function VirtualRows<Row>(props: VirtualRowsProps<Row>) {
   useEffect(() => virtual.measure(), [virtual, rowHeight])
   const onKeyDown = useRowKeys({ scroller, field: focusField, count: rows.length, scrollTo: virtual.scrollToIndex })
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls has to be reachable by keyboard.
-    <section ref={scroller} className={`virtual-scroll ${className}`} aria-label={label} tabIndex={0} onKeyDown={onKeyDown}>
+    <section
+      ref={scroller}
+      className={`virtual-scroll ${className}`}
+      aria-label={label}
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls has to be reachable by keyboard.
+      tabIndex={0}
+      onKeyDown={onKeyDown}
+    >
       <ul className="virtual" style={{ height: virtual.getTotalSize() }}>
         {virtual.getVirtualItems().map(({ key, index, start }) => (
           <li

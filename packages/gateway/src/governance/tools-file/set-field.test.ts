@@ -50,7 +50,9 @@ describe('a field that an entry has', () => {
     const change = { insteadOfGuess: 'set by ann' }
     expect(changed(text('inferred: "x"'), change)).toBe('tools:\n  a:\n    pin: "sha256-new" # set by ann\n')
     expect(changed(text('inferred by me'), change)).toBe('tools:\n  a:\n    pin: "sha256-new"   # inferred by me\n')
-    expect(changed(text('inferred: "x"'), { ...change, comment: 'y' })).toBe('tools:\n  a:\n    pin: "sha256-new" # y\n')
+    expect(changed(text('inferred: "x"'), { ...change, comment: 'y' })).toBe(
+      'tools:\n  a:\n    pin: "sha256-new" # y\n',
+    )
   })
 
   it.each([
@@ -152,9 +154,7 @@ describe('several fields', () => {
 
   it('may be one field twice: the last value is used', () => {
     const low = { ...high, value: 'low' }
-    expect(set('tools:\n  a:\n    risk_level: medium\n', high, low)).toBe(
-      'tools:\n  a:\n    risk_level: "low"\n',
-    )
+    expect(set('tools:\n  a:\n    risk_level: medium\n', high, low)).toBe('tools:\n  a:\n    risk_level: "low"\n')
     expect(set('tools:\n  a:\n', high, low)).toBe('tools:\n  a:\n    risk_level: "low"\n')
   })
 

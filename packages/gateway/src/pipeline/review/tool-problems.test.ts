@@ -20,7 +20,7 @@ it('tools without an entry are reported with their own reason, or with the commo
       unmatchedPatterns: [],
       reviewOf: (offer) => ({
         policy: rulesOf(offer).policy,
-        ...{ entries: [], hasOwnEntry: false, pin: 'unpinned', findings, openFindings: findings },
+        ...{ entries: [], ownEntries: [], hasOwnEntry: false, pin: 'unpinned', findings, openFindings: findings },
       }),
     }).map(({ problem }) => problem)
   const names = ['one', 'two', 'three'].map((name) => `mcp__files__${name}`)

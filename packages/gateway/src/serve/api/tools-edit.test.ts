@@ -51,14 +51,18 @@ describe('edits of tools.yaml', () => {
   it('of thousands of values are shown as these lines alone, and written at once', async () => {
     const { key, path, send, read, entries } = await openGovernedGateway()
     const before = await read()
-    const many = Array.from({ length: 2_000 }, (_, at) => `  mcp__gone__tool_${at}:\n    risk_level: low # mine, ${at}\n`)
+    const many = Array.from(
+      { length: 2_000 },
+      (_, at) => `  mcp__gone__tool_${at}:\n    risk_level: low # mine, ${at}\n`,
+    )
     await writeFile(path, `${before}${many.join('')}`)
     await expect.poll(async () => (await entries()).entries.length, { timeout: 10_000 }).toBeGreaterThan(2_000)
     const edits = Array.from({ length: 2_000 }, (_, at) => [
       { key: `mcp__gone__tool_${at}`, field: 'risk_level', value: 'high' },
       { key: `mcp__gone__tool_${at}`, field: 'requires_approval', value: true },
     ]).flat()
-    const shown: ToolsFilePreview = (await send('preview', { edits: [...edits, { key, field: 'note', value: 'one' }] })).body
+    const shown: ToolsFilePreview = (await send('preview', { edits: [...edits, { key, field: 'note', value: 'one' }] }))
+      .body
     const count = (wanted: string) => shown.diff.filter(({ mark }) => mark === wanted).length
     expect([count('-'), count('+')]).toEqual([2_000, 4_001])
     expect((await send('apply', { edits, hash: shown.hash })).status).toBe(409)

@@ -138,8 +138,7 @@ type Source = Pick<RuledTool['risk'], 'from' | 'rule' | 'reason'>
 function findSource({ rule, reason }: PolicyValue<unknown>, own: readonly ToolEntry[], path: string): Source {
   if (rule === undefined) return { from: 'inferred', reason }
   const isOwn =
-    rule.file === path &&
-    own.some(({ line, lines }) => line === rule.line || Object.values(lines).includes(rule.line))
+    rule.file === path && own.some(({ line, lines }) => line === rule.line || Object.values(lines).includes(rule.line))
   return { from: isOwn ? 'entry' : 'pattern', rule: { file: rule.file, line: rule.line } }
 }
 

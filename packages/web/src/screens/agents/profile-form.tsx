@@ -207,7 +207,10 @@ interface SaveBarProps {
 function SaveBar({ before, after, isSaving, onSave, onDiscard }: SaveBarProps) {
   return (
     <div className="save-dock">
-      <DiffView title="The change of profiles.json" lines={[...listMissing(before, after, '-'), ...listMissing(after, before, '+')]} />
+      <DiffView
+        title="The change of profiles.json"
+        lines={[...listMissing(before, after, '-'), ...listMissing(after, before, '+')]}
+      />
       <div className="savebar">
         <span className="grow">Not saved yet. This is what changes in profiles.json.</span>
         <button className="btn btn-ghost" type="button" onClick={onDiscard} disabled={isSaving}>

@@ -1,10 +1,9 @@
-import { useVirtualizer } from '@tanstack/react-virtual'
-import { Search } from 'lucide-react'
-import { type KeyboardEvent, useEffect, useRef, useState } from 'react'
+import { useState } from 'react'
 import { formatNumber } from '../../parts/format.ts'
+import { SearchField } from '../../parts/search-field.tsx'
 import { Note } from '../../parts/states.tsx'
 import { useIsPhone } from '../../parts/use-is-phone.ts'
-import { useShortcuts } from '../../shell/shortcuts.ts'
+import { VirtualRows } from '../../parts/virtual-rows.tsx'
 import type { AgentServer } from './agents-queries.ts'
 import { PickerRow } from './picker-row.tsx'
 import { listRows, type Row, rowKey } from './picker-rows.ts'
@@ -24,24 +23,16 @@ interface ToolPickerProps {
 export function ToolPicker(props: ToolPickerProps) {
   const { title, servers, selection, isDisabled, onChange } = props
   const [search, setSearch] = useState('')
-  const field = useRef<HTMLInputElement>(null)
-  useShortcuts([{ keys: '/', title: 'Search the tools', run: () => field.current?.focus() }])
   const [sum, all] = [sumSelected(selection, servers), sumAll(servers)]
   return (
     <>
       <div className="picker-bar">
-        <div className="input-icon">
-          <Search className="i" aria-hidden="true" />
-          <input
-            ref={field}
-            className="input"
-            type="search"
-            aria-label="Search tools"
-            placeholder="Search by server, tool or description"
-            value={search}
-            onChange={({ target }) => setSearch(target.value)}
-          />
-        </div>
+        <SearchField
+          label="Search tools"
+          placeholder="Search by server, tool or description"
+          value={search}
+          onChange={setSearch}
+        />
         <label className="switch">
           <input
             type="checkbox"
@@ -112,33 +103,7 @@ function RowList(props: ToolPickerProps & { readonly search: string }) {
   const { servers, selection, search } = props
   const [folded, setFolded] = useState<ReadonlySet<string>>(new Set())
   const rows = listRows({ servers, stale: selection.stale, search, folded })
-  const scroller = useRef<HTMLDivElement>(null)
-  const pending = useRef<number>(undefined)
   const rowHeight = useIsPhone() ? PHONE_ROW_HEIGHT : ROW_HEIGHT
-  const virtual = useVirtualizer({
-    count: rows.length,
-    getScrollElement: () => scroller.current,
-    estimateSize: () => rowHeight,
-    getItemKey: (index) => rowKey(rows[index] as Row),
-    overscan: 12,
-  })
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the height of all rows has changed.
-  useEffect(() => virtual.measure(), [virtual, rowHeight])
-  // A row that the keys have moved to may only exist after the list has scrolled.
-  useEffect(() => {
-    if (pending.current !== undefined && focusRow(scroller.current, pending.current)) pending.current = undefined
-  })
-  const moveTo = (index: number): void => {
-    pending.current = focusRow(scroller.current, index) ? undefined : index
-    virtual.scrollToIndex(index)
-  }
-  const onKeyDown = (event: KeyboardEvent): void => {
-    const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10 }[event.key]
-    const from = rowIndexOf(event.target)
-    if (step === undefined || from === undefined) return
-    event.preventDefault()
-    moveTo(Math.max(0, Math.min(rows.length - 1, (pending.current ?? from) + step)))
-  }
   const fold = (server: string): void => {
     const next = new Set(folded)
     if (!next.delete(server)) next.add(server)
@@ -159,35 +124,17 @@ function RowList(props: ToolPickerProps & { readonly search: string }) {
         <span>Risk</span>
         <span className="num">Tokens</span>
       </div>
-      {/* biome-ignore lint/a11y/useSemanticElements: a fieldset cannot scroll in every browser. */}
-      <div ref={scroller} className="picker-list" role="group" aria-label="Tools by server" onKeyDown={onKeyDown}>
-        <div className="virtual" style={{ height: virtual.getTotalSize() }}>
-          {virtual.getVirtualItems().map(({ key, index, start }) => (
-            <div
-              key={key}
-              className="virtual-row"
-              data-index={index}
-              style={{ height: rowHeight, transform: `translateY(${start}px)` }}
-            >
-              <PickerRow row={rows[index] as Row} {...props} isFolded={isFolded(rows[index], folded)} onFold={fold} />
-            </div>
-          ))}
-        </div>
-      </div>
+      <VirtualRows
+        className="picker-list"
+        rows={rows}
+        rowHeight={rowHeight}
+        keyOf={rowKey}
+        focusField=":is(input, .stale-remove)"
+        label="Tools by server"
+        renderRow={(row) => <PickerRow row={row} {...props} isFolded={isFolded(row, folded)} onFold={fold} />}
+      />
     </>
   )
 }
 
-const isFolded = (row: Row | undefined, folded: ReadonlySet<string>): boolean =>
-  row?.kind === 'server' && folded.has(row.server.id)
-
-function focusRow(list: HTMLElement | null, index: number): boolean {
-  const field = list?.querySelector<HTMLElement>(`[data-index="${index}"] :is(input, .stale-remove)`)
-  field?.focus()
-  return field != null
-}
-
-function rowIndexOf(target: EventTarget): number | undefined {
-  const row = target instanceof HTMLElement ? target.closest<HTMLElement>('[data-index]') : null
-  return row === null ? undefined : Number(row.dataset.index)
-}
+const isFolded = (row: Row, folded: ReadonlySet<string>): boolean => row.kind === 'server' && folded.has(row.server.id)

@@ -23,16 +23,22 @@ export const fetchTool = async (name: string): Promise<ToolDetail> =>
 const fetchOffer = async (name: string): Promise<OfferDetail> =>
   (await read(api.offers[':name'].$get({ param: { name: encodeURIComponent(name) } }))) as OfferDetail
 
-export const detailQuery = ({ kind, name }: ReviewedName) => ({
+const detailQuery = ({ kind, name }: ReviewedName) => ({
   queryKey: [kind === 'tool' ? 'tools' : 'offers', 'detail', name],
   queryFn: (): Promise<Detail> => (kind === 'tool' ? fetchTool(name) : fetchOffer(name)),
 })
 
+interface ReviewProps {
+  readonly of: ReviewedName
+  /** Where its name is said already. */
+  readonly title?: string | undefined
+}
+
 /** What changed in a definition, or is suspicious in it, and the button with which a person accepts what was shown. */
-export function DefinitionReview({ of }: { readonly of: ReviewedName }) {
+export function DefinitionReview({ of, title }: ReviewProps) {
   return (
     <Loaded query={useQuery(detailQuery(of))} what={`the definition of ${of.name.slice(0, 100)}`}>
-      {(detail) => <Review key={detail.review.now} of={of} detail={detail} />}
+      {(detail) => <Review key={detail.review.now} of={of} title={title} detail={detail} />}
     </Loaded>
   )
 }
@@ -40,13 +46,11 @@ export function DefinitionReview({ of }: { readonly of: ReviewedName }) {
 /** More lines than this are folded, and have to be opened before they can be accepted. */
 const MAX_SHOWN = 200
 
-function Review({ of, detail }: { readonly of: ReviewedName; readonly detail: Detail }) {
+function Review({ of, title, detail }: ReviewProps & { readonly detail: Detail }) {
   const { pin, openFindings, review, definition } = detail
   const [isOpen, open] = useState(false)
   const isChanged = pin === 'changed'
-  const parts = isChanged
-    ? review.changes
-    : [{ part: 'definition', lines: toDefinitionLines(definition) }]
+  const parts = isChanged ? review.changes : [{ part: 'definition', lines: toDefinitionLines(definition) }]
   const count = parts.reduce((sum, { lines }) => sum + lines.length, 0)
   const isFolded = count > MAX_SHOWN && !isOpen
   if (!isChanged && openFindings.length === 0) return null
@@ -54,7 +58,7 @@ function Review({ of, detail }: { readonly of: ReviewedName; readonly detail: De
     <section className="panel" aria-label={`Review of ${of.name}`}>
       <header>
         <h2 className="grow cut">
-          <ForeignName name={'tool' in detail ? `${detail.server}/${detail.tool}` : detail.name} />
+          {title ?? <ForeignName name={'tool' in detail ? `${detail.server}/${detail.tool}` : detail.name} />}
         </h2>
         {isChanged && <span className="tag tag-bad">changed</span>}
         {openFindings.length > 0 && <span className="tag tag-ask">suspicious</span>}
@@ -127,7 +131,12 @@ function Acceptance({ of: { kind, name }, detail: { review, pin, openFindings },
       <div className="actions">
         {isAsking ? (
           <>
-            <button className="btn btn-primary" type="button" disabled={accept.isPending} onClick={() => accept.mutate()}>
+            <button
+              className="btn btn-primary"
+              type="button"
+              disabled={accept.isPending}
+              onClick={() => accept.mutate()}
+            >
               {accept.isPending ? 'Accepting…' : 'I have read it: accept'}
             </button>
             <button className="btn btn-ghost" type="button" onClick={() => ask(false)}>
@@ -140,7 +149,13 @@ function Acceptance({ of: { kind, name }, detail: { review, pin, openFindings },
           </button>
         )}
         <span className="small muted">
-          {isFolded ? 'Show all lines first.' : isAsking ? 'It is recorded with your name, and exactly this is accepted.' : <Pins review={review} />}
+          {isFolded ? (
+            'Show all lines first.'
+          ) : isAsking ? (
+            'It is recorded with your name, and exactly this is accepted.'
+          ) : (
+            <Pins review={review} />
+          )}
         </span>
       </div>
     </div>

@@ -1,9 +1,8 @@
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { RuledTool, ToolsFilePreview } from '../../../../gateway/src/serve/api/api.ts'
+import type { RuledTool } from '../../../../gateway/src/serve/api/api.ts'
 import { ApiError, api, read } from '../../api/client.ts'
-import { DiffView } from '../../parts/diff-view.tsx'
-import { ForeignText } from '../../parts/foreign-text.tsx'
+import { FileChange } from '../../parts/file-change.tsx'
 import { formatCount } from '../../parts/format.ts'
 import { Failed, Note } from '../../parts/states.tsx'
 import { useIsPhone } from '../../parts/use-is-phone.ts'
@@ -28,8 +27,9 @@ export function EditDock({ tools }: { readonly tools: readonly RuledTool[] }) {
     gcTime: 0,
   })
   const save = useSave(edits, () => dropEdits(all))
-  const { data: shown, isPlaceholderData } = preview
-  const canSave = shown !== undefined && !isPlaceholderData && !preview.error && !save.isPending
+  const { data: shown, isPlaceholderData, isFetching } = preview
+  // What is read again may be another change than the one that is shown.
+  const canSave = shown !== undefined && !isFetching && !preview.error && !save.isPending
   const saveShown = (): void => {
     if (canSave) save.mutate(shown.hash)
   }
@@ -40,7 +40,7 @@ export function EditDock({ tools }: { readonly tools: readonly RuledTool[] }) {
     <section className="panel dock" aria-label="Edits that are not saved">
       <header>
         <h2>{formatCount(edits.length, 'edit')}, not saved</h2>
-        <span className="sub grow phone-hide">the exact change; comments and all other lines stay</span>
+        <span className="grow" />
         {isPhone && (
           <button className="btn btn-ghost btn-s" type="button" aria-expanded={isOpen} onClick={() => open(!isOpen)}>
             {isOpen ? 'Hide the change' : 'Show the change'}
@@ -57,15 +57,20 @@ export function EditDock({ tools }: { readonly tools: readonly RuledTool[] }) {
         >
           Discard
         </button>
-        <button className="btn btn-primary" type="button" disabled={!canSave || (isPhone && !isOpen)} onClick={saveShown}>
+        <button
+          className="btn btn-primary"
+          type="button"
+          disabled={!canSave || (isPhone && !isOpen)}
+          onClick={saveShown}
+        >
           {save.isPending ? 'Saving…' : 'Save to tools.yaml'} <kbd>{MOD_KEY} S</kbd>
         </button>
       </header>
       {isConflict && (
         <div className="dock-note" role="alert">
           <Note kind="ask">
-            <strong>tools.yaml was changed meanwhile.</strong> Nothing was written, and your edits are still here. This is
-            what they change in the new file: look at it again, then save.
+            <strong>tools.yaml was changed meanwhile.</strong> Nothing was written, and your edits are still here. This
+            is what they change in the new file: look at it again, then save.
           </Note>
         </div>
       )}
@@ -73,8 +78,12 @@ export function EditDock({ tools }: { readonly tools: readonly RuledTool[] }) {
       {preview.error && <Failed error={preview.error} onRetry={() => void preview.refetch()} />}
       {isOpen && (
         <div className="dock-body" aria-busy={isPlaceholderData}>
-          <Change preview={preview.error ? undefined : shown} />
-          <ReplayEffect edits={edits} />
+          {shown && !preview.error ? (
+            <FileChange file="tools.yaml" preview={shown} />
+          ) : (
+            <p role="status">{preview.error ? '' : 'Reading tools.yaml…'}</p>
+          )}
+          {!preview.error && <ReplayEffect edits={edits} tools={tools} />}
         </div>
       )}
     </section>
@@ -94,25 +103,6 @@ function useSave(edits: FileEdits, onSaved: () => void) {
       toast(`${formatCount(edits.length, 'edit')} saved to tools.yaml, and in force.`)
     },
     // After a refusal too: the file may be another one by now.
-    onSettled: () => client.invalidateQueries({ queryKey: ['tools-file'] }),
+    onSettled: () => void client.invalidateQueries({ queryKey: ['tools-file'] }),
   })
-}
-
-function Change({ preview }: { readonly preview: ToolsFilePreview | undefined }) {
-  if (preview === undefined) return <p role="status">Reading tools.yaml…</p>
-  const { path, diff, warnings } = preview
-  return (
-    <div className="stack-s">
-      <p className="small muted">
-        {diff.length === 0 ? 'Nothing would change in ' : 'In '}
-        <code>{path}</code>
-      </p>
-      {diff.length > 0 && <DiffView title="The change of tools.yaml" lines={diff} />}
-      {warnings.map((warning) => (
-        <Note key={warning} kind="ask">
-          <ForeignText text={warning} />
-        </Note>
-      ))}
-    </div>
-  )
 }

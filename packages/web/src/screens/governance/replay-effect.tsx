@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from 'react-router'
-import type { ToolsFilePreview } from '../../../../gateway/src/serve/api/api.ts'
+import type { RuledTool, ToolsFilePreview } from '../../../../gateway/src/serve/api/api.ts'
 import { api, read } from '../../api/client.ts'
 import { ForeignName, ForeignText } from '../../parts/foreign-text.tsx'
 import { formatCount, formatNumber } from '../../parts/format.ts'
@@ -11,8 +11,13 @@ const MAX_CHANGES = 5
 
 type Replay = NonNullable<ToolsFilePreview['replay']>
 
+interface ReplayEffectProps {
+  readonly edits: ReturnType<typeof toFileEdits>
+  readonly tools: readonly RuledTool[]
+}
+
 /** What the edits would have done to the calls of the last day: the gateway decides each of them again. */
-export function ReplayEffect({ edits }: { readonly edits: ReturnType<typeof toFileEdits> }) {
+export function ReplayEffect({ edits, tools }: ReplayEffectProps) {
   const query = useQuery({
     queryKey: ['rules-replay', edits],
     queryFn: async ({ signal }) => {
@@ -23,17 +28,23 @@ export function ReplayEffect({ edits }: { readonly edits: ReturnType<typeof toFi
     retry: false,
     gcTime: 0,
   })
-  if (query.error) return <p className="small muted">What it would have done to recent calls is not known: {query.error.message}</p>
+  if (query.error)
+    return <p className="small muted">What it would have done to recent calls is not known: {query.error.message}</p>
   if (query.data === undefined)
     return (
       <p className="small muted" role="status">
         Deciding the calls of the last 24 hours again…
       </p>
     )
-  return <Effect replay={query.data} />
+  return <Effect replay={query.data} tools={tools} />
 }
 
-function Effect({ replay: { calls, refused, asked, allowed, undecided, changes } }: { readonly replay: Replay }) {
+function Effect({ replay, tools }: { readonly replay: Replay; readonly tools: readonly RuledTool[] }) {
+  const { calls, refused, asked, allowed, undecided, changes } = replay
+  const nameOf = (canonical: string): string => {
+    const found = tools.find((tool) => tool.canonical === canonical)
+    return found ? `${found.server}/${found.tool}` : canonical
+  }
   if (calls === 0) return <p className="small muted">There was no call in the last 24 hours on which to try it.</p>
   const more = [
     asked > 0 && `${formatNumber(asked)} would have waited for a person.`,
@@ -54,7 +65,7 @@ function Effect({ replay: { calls, refused, asked, allowed, undecided, changes }
       <ul className="replay-changes">
         {changes.slice(0, MAX_CHANGES).map(({ tool, from, to, reason, calls: count, examples: [example] }) => (
           <li key={`${tool} ${from} ${to} ${reason}`} className="small">
-            {formatNumber(count)} × <ForeignName name={tool} />{' '}
+            {formatNumber(count)} × <ForeignName name={nameOf(tool)} />{' '}
             {example === undefined ? `${from} → ${to}` : <Link to={`/calls/${example}`}>{`${from} → ${to}`}</Link>}
             <span className="muted">
               {' '}

@@ -57,7 +57,13 @@ export const formatRuleValue = (value: RuleFields[RuleField] | undefined): strin
 }
 
 /** A value as a sign: a shape and a word. */
-export function RuleSign({ fields, field }: { readonly fields: Partial<RuleFields>; readonly field: RuleField }): ReactNode {
+export function RuleSign({
+  fields,
+  field,
+}: {
+  readonly fields: Partial<RuleFields>
+  readonly field: RuleField
+}): ReactNode {
   if (field === 'risk') return fields.risk && <RiskSign risk={fields.risk} />
   if (field === 'permission') return fields.permission && <PermissionSign permission={fields.permission} />
   if (field === 'sensitivity')

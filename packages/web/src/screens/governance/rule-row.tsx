@@ -37,7 +37,9 @@ export function RuleRow({ tool, edit, mayEdit, isSelected, onSelect, onEdit }: R
         <Link className="cut" to={`/governance/${encodeURIComponent(canonical)}`}>
           <ForeignName name={`${server}/${name}`} />
         </Link>
-        <span className="rule-source">{entry ? `entry at line ${entry.line}` : builtIn ? 'part of the gateway' : 'no entry of its own'}</span>
+        <span className="rule-source">
+          {entry ? `entry at line ${entry.line}` : builtIn ? 'part of the gateway' : 'no entry of its own'}
+        </span>
       </span>
       <RuleCells tool={tool} edit={edit} mayEdit={mayEdit} onEdit={onEdit} />
       <span className="rule-cell cell-claims">
@@ -78,10 +80,6 @@ function describeClaims({ readOnly, destructive }: RuledTool['claims']): string 
 }
 
 const describeMoreClaims = ({ readOnly, idempotent, openWorld }: RuledTool['claims']): string =>
-  [
-    !readOnly && idempotent && 'repeatable',
-    openWorld === true && 'reaches out',
-    openWorld === false && 'stays inside',
-  ]
+  [!readOnly && idempotent && 'repeatable', openWorld === true && 'reaches out', openWorld === false && 'local']
     .filter((claim) => claim !== false && claim !== undefined)
     .join(', ')

@@ -56,7 +56,7 @@ const passesFilter = (tool: RuledTool, { server, risk, approval, from }: RuleFil
   (from === '' || sourcesOf(tool).has(from))
 
 /** Findings that nobody has accepted ask a person, whatever the entry says. */
-export const asksAlways = ({ requiresApproval, openFindings }: RuledTool): boolean =>
+const asksAlways = ({ requiresApproval, openFindings }: RuledTool): boolean =>
   requiresApproval.value || openFindings > 0
 
 const sourcesOf = ({ risk, permission, requiresApproval, sensitivity }: RuledTool): ReadonlySet<string> =>

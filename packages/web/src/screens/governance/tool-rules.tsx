@@ -38,7 +38,7 @@ export function ToolRules({ name, rules }: ToolRulesProps) {
         <Loaded query={query} what={`the rules of ${name.slice(0, 100)}`}>
           {(detail) => (
             <>
-              <DefinitionReview of={{ kind: 'tool', name }} />
+              <DefinitionReview of={{ kind: 'tool', name }} title="Needs a review" />
               <Editable tool={rules.find(({ canonical }) => canonical === detail.canonical)} />
               <Policy detail={detail} />
               <Panel title="Definition" sub="as its server wrote it, with the name that agents see">
@@ -60,7 +60,10 @@ function Editable({ tool }: { readonly tool: RuledTool | undefined }) {
   const mayEdit = useMay('operator')
   if (tool === undefined) return null
   return (
-    <Panel title="Main rules" sub={tool.entry ? '' : 'It has no entry of its own in tools.yaml, so nothing can be edited here.'}>
+    <Panel
+      title="Main rules"
+      sub={tool.entry ? '' : 'It has no entry of its own in tools.yaml, so nothing can be edited here.'}
+    >
       <div className="rule-columns">
         {RULE_CHOICES.map(({ field, title }) => (
           <span key={field} className="small faint" aria-hidden="true">

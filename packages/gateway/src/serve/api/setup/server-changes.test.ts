@@ -32,7 +32,11 @@ describe('a change of the servers', () => {
     const shown = await preview(ADD)
     expect(shown).toMatchObject({ added: ['files'], removed: [], warnings: [] })
     expect(shown.diff).toEqual(
-      ['  files:', '    command: npx', '    args: ["-y", files]'].map((text, at) => ({ mark: '+', text, line: at + 5 })),
+      ['  files:', '    command: npx', '    args: ["-y", files]'].map((text, at) => ({
+        mark: '+',
+        text,
+        line: at + 5,
+      })),
     )
     expect(await read()).toBe(CONFIG)
     expect((await send('apply', { changes: [ADD], hash: shown.hash })).status).toBe(200)
