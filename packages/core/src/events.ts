@@ -46,6 +46,8 @@ interface DecisionFacts {
   readonly risk_reason?: string
   /** The approval that allowed the call: its own, or an earlier one for the whole session. */
   readonly approval?: string
+  /** How long it took to decide, without the time in which a person was asked. Older records do not have it. */
+  readonly decided_ms?: number
   /** As much of them as `audit.arguments` allows. */
   readonly arguments?: Json
 }
@@ -69,7 +71,10 @@ export type SallyportEvent =
   | ({
       readonly type: 'TOOL_CALL_COMPLETED'
       readonly success: boolean
+      /** From the moment in which it was allowed, until its answer was recorded. */
       readonly latency_ms: number
+      /** How much of that its server had it. Older records do not have it. */
+      readonly server_ms?: number
       readonly bytes: number
       /** Tokens that a model would have to read, estimated from the bytes alone. Older records do not have it. */
       readonly tokens_estimated?: number
@@ -87,6 +92,7 @@ export type SallyportEvent =
       readonly error: ErrorCode
       readonly message: string
       readonly latency_ms: number
+      readonly server_ms?: number
       /** Size of the server's answer, if a later step failed. */
       readonly bytes?: number
       readonly returned?: ReturnedFacts
@@ -274,6 +280,14 @@ export type SallyportEvent =
       }[]
       readonly reason: 'purge' | 'retention'
     }
+  /** A person read the stored result of a call. */
+  | ({
+      readonly type: 'RESULT_READ'
+      readonly user: string
+      readonly session: string
+      readonly handle: string
+    } & Pick<CallFacts, 'call_id' | 'trace_id'> &
+      ChangedBy)
   | ({
       readonly type: 'MODE_CHANGED'
       readonly from: Mode

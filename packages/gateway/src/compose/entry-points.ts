@@ -275,6 +275,8 @@ export function createAdminContext(gateway: Gateway, urls: () => readonly string
     review: governance.review,
     tools: governance.tools,
     replay: async (request) => (await import('./replay-rules.ts')).replayRules(gateway, request),
+    replayCall: async (record) => (await import('./replay-rules.ts')).replayCall(gateway, record),
+    results: gateway.sessionResults,
     approving: governance.approvalChannels,
     profiles: new ProfilesEditor({ home, state, onWritten: (profiles) => gateway.applyProfiles(profiles) }),
     servers: new ServersEditor({ home, state, environment }),

@@ -1,6 +1,12 @@
 import type { LoggedEvent } from '@sallyport/core'
-import { CallReplayer, type ReplayReport, ReplayTally } from '../replay/replay.ts'
-import type { ReplayRequest } from '../serve/serve.ts'
+import {
+  CallReplayer,
+  type DecisionRecord,
+  type ReplayReport,
+  ReplayTally,
+  readRecordedCall,
+} from '../replay/replay.ts'
+import type { ReplayedCall, ReplayRequest } from '../serve/serve.ts'
 import type { Gateway } from './gateway.ts'
 
 const RECORD_TYPES: readonly LoggedEvent['type'][] = [
@@ -20,4 +26,16 @@ export async function replayRules(
   const tally = new ReplayTally((recorded) => replayer.decide(recorded))
   for await (const event of store.each({ since, types: RECORD_TYPES }, signal)) await tally.addEvent(event)
   return tally.report()
+}
+
+/** Decides one recorded call again: by the rules and the mode of now, and with the label that its session had. */
+export async function replayCall(
+  { catalog, settings, governance }: Gateway,
+  record: DecisionRecord,
+): Promise<ReplayedCall> {
+  const { environment, check, tools, modes } = governance
+  const { mode } = modes.state.current
+  const recorded = readRecordedCall(record)
+  const replayer = new CallReplayer({ catalog, settings, tools: tools.file, environment, mode, check })
+  return { ...(await replayer.decide(recorded)), before: recorded.outcome }
 }

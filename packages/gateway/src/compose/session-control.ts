@@ -26,6 +26,7 @@ export function createSessionControl(options: SessionControlOptions): SessionCon
     mergeSessions(labels, records).map((one) => ({ ...one, ended: ended.hasEnded(one) }))
   return {
     list,
+    find: (name) => findSession(list(), name),
     async raise(name, sensitivity, { why, ...by }) {
       const owner = findSession(list(), name)
       const session = await labels.load({ ...owner, role: 'agent' })

@@ -1,18 +1,23 @@
 import {
   BUILT_IN_SERVER,
   findPersonalData,
+  isAtLeast,
   isPrivate,
   type JsonObject,
   type NetworkMode,
   networkModeFor,
+  type Principal,
   redactJson,
+  type Sensitivity,
 } from '@sallyport/core'
 import type { LabelSettings } from '../config/config.ts'
 import {
   ChildSession,
   type LabelHolder,
   type LabelRaise,
+  PUBLIC_LABEL,
   type PrivateDataset,
+  type SessionLabel,
   type SessionLabels,
   UNTRUSTED_DATASET,
 } from '../governance/governance.ts'
@@ -65,6 +70,13 @@ export class CallLabels {
       const label = held?.current ?? labels?.labelOf(principal)
       return label === undefined ? 'FULL' : networkModeFor(label.sensitivity, labelSettings().privateFrom)
     }
+  }
+
+  /** The label of a session, or what it would be after somebody raised it. */
+  async preview(principal: Principal, sensitivity?: Sensitivity): Promise<SessionLabel> {
+    const current = (await this.#options.labels?.load(principal))?.current ?? PUBLIC_LABEL
+    if (sensitivity === undefined || isAtLeast(current.sensitivity, sensitivity)) return current
+    return { ...current, sensitivity, datasets: [...current.datasets, { name: 'a higher label', sensitivity }] }
   }
 
   before(judged: JudgedCall): LabelledCall {

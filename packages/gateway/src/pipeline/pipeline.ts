@@ -1,4 +1,12 @@
-import { type Decision, excerpt, isJsonObject, type NetworkMode, SallyportError } from '@sallyport/core'
+import {
+  type Decision,
+  excerpt,
+  isJsonObject,
+  type NetworkMode,
+  type Principal,
+  SallyportError,
+  type Sensitivity,
+} from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
 import type { LabelHolder, PendingApproval, RetryableApprovals } from '../governance/governance.ts'
 import { isQuarantined, type ShapingFacts } from '../isolation/isolation.ts'
@@ -23,6 +31,7 @@ import { toDenialError, withholdResult } from './refusal.ts'
 import { ResourceUpdates } from './resource-updates.ts'
 import type { ToolRules } from './rules/tool-rules.ts'
 import { canHoldQuestions, ServerQuestions, type ServerQuestionsOptions } from './server-questions.ts'
+import { type BlockedOffers, findBlockedOffers } from './steps/blocked-offers.ts'
 import { CallDecider, type CallDeciderOptions, type JudgedCall } from './steps/call-decider.ts'
 import { describeRemedies, type RemedyOptions } from './steps/label-step.ts'
 import { recheckLimits } from './steps/limits-step.ts'
@@ -41,6 +50,7 @@ export { findUnknownIsolatedTools, findUnmatchedPatterns } from './review/unmatc
 export { ActiveRules } from './rules/active-rules.ts'
 export { collectRenames } from './rules/entry-index.ts'
 export type { ToolRules } from './rules/tool-rules.ts'
+export type { BlockedOffer, BlockedOffers } from './steps/blocked-offers.ts'
 export { findAlwaysApproveKey } from './steps/always-approve-key.ts'
 export type { CallContext } from './steps/call-context.ts'
 export { CallGauge } from './steps/limits-step.ts'
@@ -84,6 +94,8 @@ interface Run {
   readonly holder: LabelHolder
   readonly watch: CallWatch | undefined
   readonly startedAt: number
+  /** How long its server had it. */
+  serverTook?: number
   /** The caller and the offer, as JSON text for the records. */
   readonly facts: string
   /** Pending sync of the start record. */
@@ -165,6 +177,11 @@ export class Pipeline {
     const judged = await this.#decider.decide(asked)
     if (judged.decision.outcome === 'deny') await this.#refuse(judged)
     return judged.decision
+  }
+
+  /** Which tools of a session a label blocks: its own, or a higher one. */
+  async findBlocked(principal: Principal, sensitivity?: Sensitivity): Promise<BlockedOffers> {
+    return findBlockedOffers(principal, await this.#labels.preview(principal, sensitivity), this.#options)
   }
 
   /** Whether a call of this offer needs approval. */
@@ -294,6 +311,7 @@ export class Pipeline {
         startedAt: performance.now(),
       }
       let answer = await this.#send(run, upstream)
+      run.serverTook = performance.now() - run.startedAt
       watch?.answered(toCallEnd(answer))
       const refusing = permit.end()
       if (refusing !== undefined) return { kind: 'failure', error: await refusing }
@@ -388,7 +406,7 @@ export class Pipeline {
   }
 
   #recordEndOf(
-    { call, facts, startedAt, returned, holder, route, permit }: Run,
+    { call, facts, startedAt, serverTook, returned, holder, route, permit }: Run,
     answer: Answer,
     unsynced: SallyportError | undefined,
   ): Answer | Promise<Answer> {
@@ -396,6 +414,7 @@ export class Pipeline {
     const recording = this.#records.end(call, answer, {
       facts,
       latency,
+      serverTook,
       returned,
       label: holder.current,
       instance: route?.instance,

@@ -19,7 +19,7 @@ const started = (call: Call, recorded?: Json) => {
   const { principal, params, offer } = call
   const label = { label: PUBLIC_LABEL, holder: { current: PUBLIC_LABEL }, seen: PUBLIC_LABEL }
   const subject = { call, principal, params, rules: rulesOf(offer), checked: ALLOW, grant: undefined, ...label }
-  return startedRecord({ context: subject, decision: DECISION, epoch: 0 }, formatFacts(call), recorded)
+  return startedRecord({ context: subject, decision: DECISION, epoch: 0, took: 0.0123 }, formatFacts(call), recorded)
 }
 const parsed = ({ members }: { members: string }): unknown => JSON.parse(`{${members}}`)
 const factsOf = ({ user, agent, profile, session }: Principal) => ({ user, agent, profile, session })
@@ -41,14 +41,15 @@ describe('the records of a call', () => {
         }
         const steps = { select: 'allow', mode: 'no rules' }
         const risk = { risk: expect.stringMatching(/low|medium/), risk_reason: expect.stringMatching(/./) }
-        const governed = { steps, mode: 'NORMAL', ...risk }
+        const governed = { steps, mode: 'NORMAL', ...risk, decided_ms: 0.012 }
         expect(parsed(started(call))).toEqual({ type: 'TOOL_CALL_STARTED', ...facts, ...governed })
-        const completion = { facts: formatFacts(call), success: false, latency: 1.23456, bytes: 7 }
+        const completion = { facts: formatFacts(call), success: false, latency: 1.23456, serverTook: 1.2, bytes: 7 }
         expect(parsed(completedRecord(completion))).toEqual({
           type: 'TOOL_CALL_COMPLETED',
           ...facts,
           success: false,
           latency_ms: 1.23,
+          server_ms: 1.2,
           bytes: 7,
           tokens_estimated: 2,
         })

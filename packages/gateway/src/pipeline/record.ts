@@ -50,7 +50,8 @@ function toCallFacts({ id, traceId, principal, method, offer }: CallIdentity): C
 /** `facts`: the output of `formatFacts`; `recorded`: the part of the arguments that is recorded. */
 export function startedRecord(judged: JudgedCall, facts: string, recorded?: Json): EventText {
   const given = recorded === undefined ? '' : `,"arguments":${JSON.stringify(recorded)}`
-  return { members: `"type":"TOOL_CALL_STARTED",${facts},${formatDecision(judged)}${given}` }
+  const took = `"decided_ms":${thousandths(judged.took)}`
+  return { members: `"type":"TOOL_CALL_STARTED",${facts},${formatDecision(judged)},${took}${given}` }
 }
 
 export function deniedRecord(judged: JudgedCall, error: SallyportError, recorded?: Json): SallyportEvent {
@@ -61,6 +62,7 @@ export function deniedRecord(judged: JudgedCall, error: SallyportError, recorded
     ...toCallFacts(judged.context.call),
     ...refusal,
     ...toDecisionFields(judged),
+    decided_ms: thousandths(judged.took),
     ...given,
   }
 }
@@ -73,6 +75,8 @@ export interface EndDetails {
   /** The output of `formatFacts`. */
   readonly facts: string
   readonly latency: number
+  /** How long its server had it; `undefined` if it was not sent. */
+  readonly serverTook?: number | undefined
   /** How the result was shaped; `undefined` if it was returned in full. */
   readonly returned?: ShapingFacts | undefined
   /** The label of the session now; `undefined` if it is PUBLIC. */
@@ -89,6 +93,7 @@ export function endRecord(call: Call, answer: Answer, details: EndDetails): Reco
     // Written out: every call passes here, and spreading costs more than all the rest of the record.
     facts: details.facts,
     latency: details.latency,
+    serverTook: details.serverTook,
     returned: details.returned,
     label: details.label,
     instance: details.instance,
@@ -104,9 +109,10 @@ export interface Completion extends EndDetails {
 }
 
 export function completedRecord(completion: Completion): EventText {
-  const { facts, success, latency, bytes, returned, label, instance, resent } = completion
+  const { facts, success, latency, serverTook, bytes, returned, label, instance, resent } = completion
   const size = `"bytes":${bytes},"tokens_estimated":${Math.ceil(bytes / BYTES_PER_TOKEN)}`
-  const outcome = `"success":${success},"latency_ms":${milliseconds(latency)},${size}`
+  const server = serverTook === undefined ? '' : `"server_ms":${milliseconds(serverTook)},`
+  const outcome = `"success":${success},"latency_ms":${milliseconds(latency)},${server}${size}`
   const back = returned === undefined ? '' : `,"returned":${JSON.stringify(returnedFacts(returned))}`
   const after = label === undefined || label === PUBLIC_LABEL ? '' : `,"label_after":"${label.sensitivity}"`
   const where = instance === undefined ? '' : `,"instance":"${instance}"`
@@ -128,7 +134,7 @@ function returnedFacts({ strategy, turns, handle, fellBack, ...sizes }: ShapingF
 function failedRecord(
   call: Call,
   error: SallyportError,
-  { latency, returned, label, instance, resent }: Omit<EndDetails, 'facts'>,
+  { latency, serverTook, returned, label, instance, resent }: Omit<EndDetails, 'facts'>,
 ): SallyportEvent {
   return {
     type: 'TOOL_CALL_FAILED',
@@ -136,6 +142,7 @@ function failedRecord(
     error: error.code,
     message: redactText(error.message),
     latency_ms: milliseconds(latency),
+    ...(serverTook !== undefined && { server_ms: milliseconds(serverTook) }),
     ...(returned && { bytes: returned.bytesIn, returned: returnedFacts(returned) }),
     ...(label && labelFacts('label_after', label)),
     ...(instance && { instance }),
@@ -211,6 +218,9 @@ function formatDecision(judged: JudgedCall): string {
 const membersOf = (value: object): string => JSON.stringify(value).slice(1, -1)
 
 const milliseconds = (latency: number): number => Math.round(latency * 100) / 100
+
+/** Most decisions take some microseconds. */
+const thousandths = (latency: number): number => Math.round(latency * 1_000) / 1_000
 
 function toDecisionFields({ decision, context: { rules, label } }: JudgedCall) {
   const steps: Partial<Record<StepName, string>> = {}

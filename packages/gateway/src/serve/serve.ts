@@ -1,5 +1,5 @@
 export { createAdmin } from './admin/admin.ts'
-export type { AdminContext, ReplayRequest } from './admin/admin-context.ts'
+export type { AdminContext, ReplayedCall, ReplayRequest } from './admin/admin-context.ts'
 export type { TokenRequest } from './admin/mint-token.ts'
 export type { SessionControl, SessionFacts, SessionName } from './admin/session-control.ts'
 export { AGENT_HEADER, type GatewaySocket, openGatewaySocket, SOCKET_PROTOCOLS } from './gateway-socket.ts'

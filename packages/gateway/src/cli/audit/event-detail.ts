@@ -56,6 +56,7 @@ const DETAILS: Details = {
     `${sensitivity}${purged ? ', its data removed' : ''} ${formatActor(event)}`,
   SESSION_DATA_REMOVED: ({ files, bytes, key, reason }) =>
     `${counted(files, 'file', 'files')}, ${bytes} bytes${key ? ', and its key' : ''} (${reason})`,
+  RESULT_READ: ({ handle, session, ...event }) => `${handle} of session ${session} ${formatActor(event)}`,
   MODE_CHANGED: ({ from, to, why, ...event }) => `${from} → ${to} ${formatActor(event)}: ${why}`,
   TOOLS_WRITTEN: ({ count, tools }) => `${counted(count, 'entry', 'entries')}: ${tools.join(', ')}`,
   TOOLS_EDITED: ({ entries, ...event }) => `${entries.join(', ')} ${formatActor(event)}`,

@@ -44,6 +44,14 @@ export interface JudgedCall {
   readonly decision: Decision
   /** The epoch of the rules that were used. */
   readonly epoch: number
+  /** How long it took to decide, in milliseconds; with the time in which a schema was checked in another thread. */
+  readonly took: number
+}
+
+interface UndecidedCall extends Pick<CallContext, 'call' | 'holder' | 'checked'> {
+  readonly before: PriorFacts
+  /** By `performance.now()`. */
+  readonly begun: number
 }
 
 /** Decides about calls, starting from the decision for lists. If a call contains another one (mcp-exec), it decides about the inner call. */
@@ -59,7 +67,7 @@ export class CallDecider {
   /** Returns a value if no schema has to be checked elsewhere. A bug is always a rejected promise. */
   decide(asked: Call, before = NO_PRIOR_FACTS): JudgedCall | Promise<JudgedCall> {
     try {
-      return this.#decideCall(asked, before)
+      return this.#decideCall(asked, before, performance.now())
     } catch (bug) {
       return Promise.reject(bug)
     }
@@ -69,7 +77,8 @@ export class CallDecider {
   decideSync(asked: Call): JudgedCall {
     const { call, listingDecision } = resolveInnerCall(asked, this.#options.listings)
     const holder = this.#holderOf(asked) ?? PUBLIC_HOLDER
-    return this.#applySteps({ call, holder, checked: ALLOW, before: NO_PRIOR_FACTS }, listingDecision)
+    const subject = { call, holder, checked: ALLOW, before: NO_PRIOR_FACTS, begun: performance.now() }
+    return this.#applySteps(subject, listingDecision)
   }
 
   /** Whose label decides about the call; `undefined` if it must be loaded first. */
@@ -78,23 +87,23 @@ export class CallDecider {
     return holder ?? (labels === undefined ? PUBLIC_HOLDER : labels.find(principal))
   }
 
-  async #loadLabel(asked: Call, before: PriorFacts): Promise<JudgedCall> {
+  async #loadLabel(asked: Call, before: PriorFacts, begun: number): Promise<JudgedCall> {
     await this.#options.labels?.load(asked.principal)
-    return this.#decideCall(this.#withCurrentOffer(asked), before)
+    return this.#decideCall(this.#withCurrentOffer(asked), before, begun)
   }
 
-  #decideCall(asked: Call, before: PriorFacts): JudgedCall | Promise<JudgedCall> {
+  #decideCall(asked: Call, before: PriorFacts, begun: number): JudgedCall | Promise<JudgedCall> {
     const holder = this.#holderOf(asked)
-    if (holder === undefined) return this.#loadLabel(asked, before)
+    if (holder === undefined) return this.#loadLabel(asked, before, begun)
     const { call, listingDecision } = resolveInnerCall(asked, this.#options.listings)
     const checked = listingDecision.outcome === 'deny' ? ALLOW : this.#checkSchema(call)
-    if (!(checked instanceof Promise)) return this.#applySteps({ call, holder, checked, before }, listingDecision)
+    if (!(checked instanceof Promise)) return this.#applySteps({ call, holder, checked, before, begun }, listingDecision)
     // Meanwhile the rules, or the schema itself, may have changed.
     return checked.then((verdict) => {
       const current = this.#withCurrentOffer(asked)
-      if (current !== asked) return this.#decideCall(current, before)
+      if (current !== asked) return this.#decideCall(current, before, begun)
       const now = resolveInnerCall(asked, this.#options.listings)
-      return this.#applySteps({ call: now.call, holder, checked: verdict, before }, now.listingDecision)
+      return this.#applySteps({ call: now.call, holder, checked: verdict, before, begun }, now.listingDecision)
     })
   }
 
@@ -116,10 +125,7 @@ export class CallDecider {
     return epoch === this.#options.listings.epoch && holder.current === seen
   }
 
-  #applySteps(
-    { call, holder, checked, before }: Pick<CallContext, 'call' | 'holder' | 'checked'> & { before: PriorFacts },
-    listed: Decision,
-  ): JudgedCall {
+  #applySteps({ call, holder, checked, before, begun }: UndecidedCall, listed: Decision): JudgedCall {
     const { principal, params } = call
     const { grant, counted, raised } = before
     const seen = holder.current
@@ -127,7 +133,8 @@ export class CallDecider {
     const rules = this.#options.rulesOf(call.offer)
     // Written out: this runs for every call.
     const subject = { call, principal, params, rules, checked, grant, label, holder, seen, raised, counted }
-    return { context: subject, decision: this.#runSteps(subject, listed), epoch: this.#options.listings.epoch }
+    const decision = this.#runSteps(subject, listed)
+    return { context: subject, decision, epoch: this.#options.listings.epoch, took: performance.now() - begun }
   }
 
   #checkSchema({ method, offer, params }: Call): Verdict | Promise<Verdict> {

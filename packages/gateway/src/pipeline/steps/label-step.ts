@@ -11,6 +11,7 @@ import {
 import { reviewName } from '../../catalog/catalog.ts'
 import type { LabelSettings, PrivateRoute } from '../../config/config.ts'
 import { computePin, PUBLIC_LABEL, type SessionLabel } from '../../governance/governance.ts'
+import type { Call } from '../call.ts'
 import type { CallContext } from './call-context.ts'
 
 export interface LabelStepOptions {
@@ -18,6 +19,9 @@ export interface LabelStepOptions {
   /** `undefined`: calls of the server may send data anywhere. */
   readonly privateRouteOf: (server: string) => PrivateRoute | undefined
 }
+
+/** What the step looks at of a call. */
+export type LabelledCallFacts = Pick<CallContext, 'label' | 'rules' | 'grant'> & { readonly call: Pick<Call, 'offer'> }
 
 const NO_LABEL: Verdict = Object.freeze({ outcome: 'allow', reason: 'the session has seen no private data' })
 
@@ -27,10 +31,11 @@ const NO_LABEL: Verdict = Object.freeze({ outcome: 'allow', reason: 'the session
  */
 export const labelStep = (options: LabelStepOptions): Step<CallContext> => ({
   name: 'label',
-  evaluate: (subject) => (subject.label === PUBLIC_LABEL ? NO_LABEL : evaluate(subject, options)),
+  evaluate: (subject) => (subject.label === PUBLIC_LABEL ? NO_LABEL : decideByLabel(subject, options)),
 })
 
-function evaluate(subject: CallContext, options: LabelStepOptions): Verdict {
+/** Whether a session with this label may make the call. */
+export function decideByLabel(subject: LabelledCallFacts, options: LabelStepOptions): Verdict {
   const { label, rules, call, grant } = subject
   const { privateFrom, untrusted } = options.labelSettings()
   if (!isPrivate(label.sensitivity, privateFrom)) return allowed(`the session is ${label.sensitivity}`)
@@ -69,7 +74,7 @@ function allowed(reason: string): Verdict {
   return verdict
 }
 
-const approvedBy = ({ grant }: CallContext): Verdict => ({
+const approvedBy = ({ grant }: LabelledCallFacts): Verdict => ({
   outcome: 'allow',
   reason: `${grant?.by} approved this one call of a private session`,
 })
@@ -86,14 +91,14 @@ function describeLabel({ sensitivity, datasets, problem }: SessionLabel): string
   return `holds private data (${sensitivity}: ${names.join(', ')}${more})`
 }
 
-function refuse({ call, label, rules }: CallContext, route: PrivateRoute | undefined): Verdict {
+function refuse({ call, label, rules }: LabelledCallFacts, route: PrivateRoute | undefined): Verdict {
   const { server, name } = call.offer
   const why = route === 'allowed-host' ? 'its host is allowed for CONFIDENTIAL data only' : 'it may reach out (CONNECT)'
   const reason = `${name} of server ${server} was not called: ${why}, and this session ${describeLabel(label)}.`
   return { outcome: 'ask', code: 'PRIVATE_SESSION', reason, ...ruleOf(rules.policy.permission) }
 }
 
-function askAfterUntrusted({ call, label, rules }: CallContext): Verdict {
+function askAfterUntrusted({ call, label, rules }: LabelledCallFacts): Verdict {
   const { server, name } = call.offer
   const reason = `${name} of server ${server} needs a person: this session ${describeLabel(label)} and has also read untrusted text, which could have told it to make this call.`
   return { outcome: 'ask', code: 'PRIVATE_SESSION', reason, ...ruleOf(rules.policy.permission) }
@@ -107,17 +112,23 @@ export interface RemedyOptions extends Pick<LabelStepOptions, 'labelSettings'> {
 }
 
 /** What can be done instead, for the error of a refused call: only what would let it pass. */
-export function describeRemedies(
-  { call, label }: CallContext,
+export const describeRemedies = (
+  context: Pick<LabelledCallFacts, 'call' | 'label'>,
+  approval: string | undefined,
+  options: RemedyOptions,
+): string => `What can be done: ${listRemedies(context, approval, options).join('; ')}.`
+
+export function listRemedies(
+  { call, label }: Pick<LabelledCallFacts, 'call' | 'label'>,
   approval: string | undefined,
   { labelSettings, possibleRoutesOf }: RemedyOptions,
-): string {
+): readonly string[] {
   const { server, kind } = call.offer
   // Then no route is enough, and a person has to read every call that writes, too.
   const isStrict = labelSettings().untrusted && label.isUntrusted
   const routes = isStrict ? [] : possibleRoutesOf(server)
   const usable = routes.filter((route) => route !== 'allowed-host' || !isAtLeast(label.sensitivity, 'SECRET'))
-  const remedies = [
+  return [
     ...(approval === undefined
       ? []
       : [
@@ -132,7 +143,6 @@ export function describeRemedies(
       : []),
     'or do this step in a new session, which has not read private data or reads it with a tool that is isolated (isolated: {returns: …} in tools.yaml)',
   ]
-  return `What can be done: ${remedies.join('; ')}.`
 }
 
 const ROUTE_REMEDIES: Readonly<Record<PrivateRoute, (server: string) => string>> = {

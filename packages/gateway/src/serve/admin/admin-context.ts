@@ -1,4 +1,14 @@
-import { type Mode, NEXT_MODES, type ParsedToolsFile, type Principal, type SallyportEvent } from '@sallyport/core'
+import {
+  type LoggedEvent,
+  type Mode,
+  NEXT_MODES,
+  type ParsedToolsFile,
+  type Principal,
+  type RuleSource,
+  type SallyportEvent,
+  type StepName,
+  type Verdict,
+} from '@sallyport/core'
 import type { BodyBudget } from '@sallyport/kit/http-intake'
 import type { HostContext } from '../../agents/agents.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
@@ -12,6 +22,7 @@ import type {
   PendingApproval,
   ToolsEditor,
 } from '../../governance/governance.ts'
+import type { SessionResults } from '../../isolation/isolation.ts'
 import type { CallGauge, Listings, Pipeline, ToolReview } from '../../pipeline/pipeline.ts'
 import type { Sandboxes } from '../../sandbox/sandbox.ts'
 import type { CredentialFailures, LocalTokens, Logins } from '../../sessions/sessions.ts'
@@ -51,6 +62,16 @@ export interface ReplaySummary {
   }[]
 }
 
+/** A recorded call, decided again. */
+export interface ReplayedCall {
+  /** What the rules decided then. */
+  readonly before: Verdict['outcome']
+  readonly outcome: Verdict['outcome'] | 'undecided'
+  readonly reason: string
+  readonly step?: StepName | undefined
+  readonly rule?: RuleSource | undefined
+}
+
 /** What the admin plane shows and changes. */
 export interface AdminContext {
   readonly version: string
@@ -74,6 +95,10 @@ export interface AdminContext {
   readonly review: ToolReview
   readonly tools: Pick<ToolsEditor, 'file' | 'draft' | 'setAll'>
   replay(request: ReplayRequest): Promise<ReplaySummary>
+  /** By the rules and the mode of now. */
+  replayCall(record: Extract<LoggedEvent, { type: 'TOOL_CALL_STARTED' | 'POLICY_DENIED' }>): Promise<ReplayedCall>
+  /** The stored results of sessions. */
+  readonly results: Pick<SessionResults, 'storeFor'>
   readonly profiles: ProfilesEditor
   readonly servers: ServersEditor
   readonly environment: Environment

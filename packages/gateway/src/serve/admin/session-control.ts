@@ -52,6 +52,7 @@ interface PurgedServer {
 /** What an operator can do with sessions. Errors: SESSION_MISSING, NAME_AMBIGUOUS. */
 export interface SessionControl {
   list(): readonly SessionFacts[]
+  find(name: SessionName): SessionFacts
   raise(
     name: SessionName,
     sensitivity: Sensitivity,

@@ -10,6 +10,7 @@ import { toProblem } from '../problem.ts'
 import { checkAccess } from './access.ts'
 import { approvalRoutes } from './approvals.ts'
 import { callRoutes } from './call.ts'
+import { callReviewRoutes } from './call-review.ts'
 import { decisionSchema, decisionView } from './decision-view.ts'
 import { eventRoutes } from './events.ts'
 import { explainRoutes } from './explain.ts'
@@ -40,6 +41,7 @@ import { toolsFileRoutes } from './tools-file.ts'
 
 export type { AnsweredApproval, ShownApproval as ApprovalView } from './approvals.ts'
 export type { CallAnswer, CallProblem } from './call.ts'
+export type { CallToday, StoredResultView } from './call-review.ts'
 export { EVENT_TYPES } from './event-query.ts'
 export type { EventView } from './events.ts'
 export type { Explanation } from './explain.ts'
@@ -51,7 +53,7 @@ export type { SandboxedServerView, SandboxListView } from './sandboxes.ts'
 export type { Savings, SavingsBy } from './savings/savings.ts'
 export type { SavingsHistory } from './savings/savings-history.ts'
 export type { ServerView } from './servers.ts'
-export type { EndedSessionView, SessionView } from './sessions.ts'
+export type { EndedSessionView, SessionLimits, SessionView } from './sessions.ts'
 export type { AgentConnection, AgentFiles, FoundAgents } from './setup/agent-setup.ts'
 export type { ConfigPreviewView, ServerChangeInput } from './setup/server-changes.ts'
 export type { ServerEntryView } from './setup/server-entry.ts'
@@ -93,6 +95,7 @@ export function createApi(context: AdminContext) {
     .route('/api', verdictRoutes(context))
     .route('/api', eventRoutes(context))
     .route('/api', explainRoutes(context))
+    .route('/api', callReviewRoutes(context))
     .route('/api', savingsRoutes(context))
     .route('/api', savingsHistoryRoutes(context))
     .route('/api', tokenRoutes(context))

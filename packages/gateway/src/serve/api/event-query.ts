@@ -36,6 +36,7 @@ const KNOWN_TYPES: Readonly<Record<EventType, true>> = {
   SENSITIVITY_RAISED: true,
   SESSION_ENDED: true,
   SESSION_DATA_REMOVED: true,
+  RESULT_READ: true,
   APPROVAL_REQUESTED: true,
   APPROVAL_ANSWERED: true,
   APPROVAL_EXPIRED: true,

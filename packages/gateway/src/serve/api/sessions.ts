@@ -1,5 +1,14 @@
 import { createRoute, z } from '@hono/zod-openapi'
-import { isPrivate, SENSITIVITIES } from '@sallyport/core'
+import {
+  higherSensitivity,
+  isPrivate,
+  NETWORK_MODES,
+  networkModeFor,
+  type Principal,
+  SENSITIVITIES,
+  type Sensitivity,
+} from '@sallyport/core'
+import type { BlockedOffer } from '../../pipeline/pipeline.ts'
 import type { AdminContext } from '../admin/admin-context.ts'
 import type { SessionFacts } from '../admin/session-control.ts'
 import { strictInput } from './invalid-input.ts'
@@ -70,6 +79,44 @@ const listRoute = createRoute({
   },
 })
 
+const networkMode = z.enum(NETWORK_MODES)
+
+const blockedSchema = z.object({
+  server: z.string(),
+  count: z.number().int().openapi({ description: 'How many of its tools are blocked.' }),
+  of: z.number().int().openapi({ description: 'How many tools it has for this session.' }),
+  tools: z.array(z.string()).openapi({ description: 'The names of the first of them.' }),
+  reason: z.string().openapi({ description: 'What a call of the first one is answered.' }),
+  remedies: z.array(z.string()).openapi({ description: 'What can be done instead.' }),
+})
+
+const limitsSchema = z
+  .object({
+    sensitivity,
+    private: z.boolean(),
+    network: z
+      .object({ PUBLIC: networkMode, INTERNAL: networkMode, CONFIDENTIAL: networkMode, SECRET: networkMode })
+      .openapi({ description: 'What its programs in sandboxes can reach at each label.' }),
+    blocked: z.array(blockedSchema).openapi({ description: 'By server, the one with most of them first.' }),
+  })
+  .openapi('SessionLimits')
+
+export type SessionLimits = z.infer<typeof limitsSchema>
+
+const limitsRoute = createRoute({
+  method: 'get',
+  path: '/sessions/limits',
+  summary: 'Which tools the label of a session blocks, now or after it was raised, and what can be done instead',
+  request: {
+    query: strictInput({
+      session: nameFields.session,
+      user: nameFields.user,
+      sensitivity: sensitivity.optional().openapi({ description: 'As if its label was raised to this.' }),
+    }),
+  },
+  responses: { 200: jsonResponse(limitsSchema, 'What it cannot do.'), ...PROBLEM_RESPONSES },
+})
+
 const raiseRoute = createRoute({
   method: 'post',
   path: '/sessions/raise',
@@ -112,10 +159,15 @@ const endRoute = createRoute({
   },
 })
 
-export const sessionRoutes = ({ control, settings }: AdminContext) => {
-  const view = (facts: SessionFacts): SessionView => toView(facts, settings.labels.privateFrom)
+export const sessionRoutes = (context: AdminContext) => {
+  const { control } = context
+  const view = (facts: SessionFacts): SessionView => toView(facts, context.settings.labels.privateFrom)
   return createRoutes()
     .openapi(listRoute, (c) => c.json({ sessions: control.list().map(view) }, 200))
+    .openapi(limitsRoute, async (c) => {
+      const { sensitivity: raised, ...name } = c.req.valid('query')
+      return c.json(await findLimits(context, control.find(name), raised), 200)
+    })
     .openapi(raiseRoute, async (c) => {
       const { sensitivity: level, why, via, ...name } = c.req.valid('json')
       const by = callerOf(c.env).user
@@ -144,3 +196,46 @@ const toView = (
   ...(raised && { raised: raised.toISOString() }),
   ...(problem !== undefined && { problem }),
 })
+
+const MAX_NAMES = 100
+
+async function findLimits(
+  { pipeline, settings }: AdminContext,
+  { user, session, agent, profile, sensitivity: current }: SessionFacts,
+  raised: Sensitivity | undefined,
+): Promise<SessionLimits> {
+  const principal: Principal = { user, session, agent, profile, role: 'agent' }
+  const { blocked, tools } = await pipeline.findBlocked(principal, raised)
+  const { privateFrom } = settings.labels
+  const level = higherSensitivity(current, raised ?? current)
+  const servers = [...new Set(blocked.map(({ offer }) => offer.server))]
+  const views = servers.map((server) =>
+    toBlockedView(
+      blocked.filter(({ offer }) => offer.server === server),
+      tools.get(server) ?? 0,
+    ),
+  )
+  return {
+    sensitivity: level,
+    private: isPrivate(level, privateFrom),
+    network: {
+      PUBLIC: networkModeFor('PUBLIC', privateFrom),
+      INTERNAL: networkModeFor('INTERNAL', privateFrom),
+      CONFIDENTIAL: networkModeFor('CONFIDENTIAL', privateFrom),
+      SECRET: networkModeFor('SECRET', privateFrom),
+    },
+    blocked: views.sort((one, other) => other.count - one.count),
+  }
+}
+
+function toBlockedView(blocked: readonly BlockedOffer[], of: number): SessionLimits['blocked'][number] {
+  const [first] = blocked
+  return {
+    server: first?.offer.server ?? '',
+    count: blocked.length,
+    of,
+    tools: blocked.slice(0, MAX_NAMES).map(({ offer }) => offer.name),
+    reason: first?.verdict.reason ?? '',
+    remedies: [...(first?.remedies ?? [])],
+  }
+}

@@ -8,8 +8,16 @@ export interface RecordBatch {
   readonly omitted: Readonly<Partial<Record<EventType, number>>>
 }
 
-/** The numbers of the first and the last record of a batch, whether they were left out or not. */
-export interface NumberedBatch extends RecordBatch {
+/** A record as the log has it: its line is JSON already, so nobody has to parse and print it. */
+export interface ShownRecord {
+  readonly seq: number
+  readonly type: string
+  readonly line: string
+}
+
+/** The records of a tick, with the numbers of the first and the last one, whether they were left out or not. */
+export interface NumberedBatch extends Pick<RecordBatch, 'omitted'> {
+  readonly shown: readonly ShownRecord[]
   readonly first: number
   readonly last: number
 }
@@ -29,52 +37,79 @@ const MAX_OF_OTHERS = 100
 const MAX_RECORD_BYTES = 64_000
 /** Calls whose start was shown, so that their end is shown, too. */
 const MAX_FOLLOWED = 5_000
+/** More than is written between two ticks, nearly always. */
+const BUFFER_BYTES = 262_144
+/** The number, the time, the type and the id of the call are within so many bytes. */
+const HEAD_BYTES = 400
+const NEWLINE = 10
+
+/** Whether records of this type come with each call, and change nothing else that a page shows. */
+export const isCallRecord = (type: string): boolean => CALL_TYPES.has(type)
 
 /**
- * Collects what the log writes, and takes a sample of it if there is much. Only records that are shown are parsed: a
- * listener must cost calls next to nothing.
+ * Collects what the log writes, and takes a sample of it if there is much. Calls wait for what a write costs, so a write
+ * is only copied. All the rest happens once for each tick.
  */
 export class LiveRecords {
   readonly #followed = new Set<string>()
-  #lines: string[] = []
-  #counts = new Map<string, number>()
-  #omitted = new Map<string, number>()
+  #buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES)
+  #end = 0
+  #shown: ShownRecord[] = []
+  readonly #counts = new Map<string, number>()
+  readonly #omitted = new Map<string, number>()
   #first = 0
   #last = 0
 
-  /** Takes the lines of one write. */
+  /** Takes the lines of one write, whose bytes are valid only now. */
   add(lines: Buffer): void {
-    for (const line of lines.toString().split('\n')) if (line !== '') this.#addLine(line)
+    if (this.#end + lines.length > this.#buffer.length) this.#readBuffer()
+    if (lines.length > this.#buffer.length) this.#readLines(lines)
+    else this.#end += lines.copy(this.#buffer, this.#end)
   }
 
   /** Everything since the last call; `undefined` if nothing was written. */
   take(): NumberedBatch | undefined {
+    this.#readBuffer()
     if (this.#last === 0) return undefined
-    const records = this.#lines.map((line) => JSON.parse(line) as EventView)
-    const batch = { records, omitted: Object.fromEntries(this.#omitted), first: this.#first, last: this.#last }
-    this.#lines = []
-    this.#counts = new Map()
-    this.#omitted = new Map()
+    const omitted = Object.fromEntries(this.#omitted)
+    const batch = { shown: this.#shown, omitted, first: this.#first, last: this.#last }
+    this.#shown = []
+    this.#counts.clear()
+    this.#omitted.clear()
     this.#first = 0
     this.#last = 0
     return batch
   }
 
-  #addLine(line: string): void {
-    const type = textBetween(line, '"type":"')
-    const seq = Number.parseInt(line.slice('{"seq":'.length), 10)
+  #readBuffer(): void {
+    this.#readLines(this.#buffer.subarray(0, this.#end))
+    this.#end = 0
+  }
+
+  #readLines(lines: Buffer): void {
+    for (let start = 0; start < lines.length; ) {
+      const end = lines.indexOf(NEWLINE, start)
+      this.#readLine(lines.subarray(start, end))
+      start = end + 1
+    }
+  }
+
+  #readLine(line: Buffer): void {
+    const head = line.toString('latin1', 0, HEAD_BYTES)
+    const type = textBetween(head, '"type":"')
+    const seq = Number.parseInt(head.slice('{"seq":'.length), 10)
     if (this.#first === 0) this.#first = seq
     this.#last = seq
-    if (this.#isShown(type, line)) this.#lines.push(line)
+    if (line.length <= MAX_RECORD_BYTES && this.#isShown(type, head))
+      this.#shown.push({ seq, type, line: line.toString() })
     else this.#omitted.set(type, (this.#omitted.get(type) ?? 0) + 1)
   }
 
-  #isShown(type: string, line: string): boolean {
-    if (line.length > MAX_RECORD_BYTES) return false
+  #isShown(type: string, head: string): boolean {
     const count = (this.#counts.get(type) ?? 0) + 1
     this.#counts.set(type, count)
     if (!CALL_TYPES.has(type)) return count <= MAX_OF_OTHERS
-    const call = textBetween(line, '"call_id":"')
+    const call = textBetween(head, '"call_id":"')
     const isFollowed = this.#followed.has(call)
     if (type === 'TOOL_CALL_COMPLETED' || type === 'TOOL_CALL_FAILED') this.#followed.delete(call)
     if (count > MAX_OF_CALLS && !isFollowed) return false

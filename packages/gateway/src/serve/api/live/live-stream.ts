@@ -1,7 +1,6 @@
 import type { LoggedEvent } from '@sallyport/core'
 import type { AdminContext } from '../../admin/admin-context.ts'
-import type { EventView } from '../events.ts'
-import { LiveRecords, type NumberedBatch, type RecordBatch } from './live-records.ts'
+import { isCallRecord, LiveRecords, type NumberedBatch, type RecordBatch, type ShownRecord } from './live-records.ts'
 import { countReviews, type LiveServer, type LiveState, liveServers, liveState, type ReviewCounts } from './overview.ts'
 
 /** The messages of the live stream: the name of each event, and its data as JSON. */
@@ -27,7 +26,7 @@ export class LiveStream {
   readonly #readers = new Set<Reader>()
   #records = new LiveRecords()
   #reviews: ReviewCounts = { drifted: 0, findings: 0 }
-  #sent = { state: '', servers: '' }
+  #sent: StateMessages = { state: '', servers: '' }
   #ticks = 0
   #stop = (): void => {}
 
@@ -61,8 +60,7 @@ export class LiveStream {
     if (this.#readers.size === 0) this.#start()
     this.#readers.add(reader)
     this.#sent = this.#formatState()
-    reader.send(this.#sent.state)
-    reader.send(this.#sent.servers)
+    reader.send(encoder.encode(this.#sent.state + this.#sent.servers))
   }
 
   #remove(reader: Reader | undefined): void {
@@ -86,13 +84,13 @@ export class LiveStream {
     this.#ticks++
     const batch = this.#records.take()
     if (batch !== undefined) {
-      const text = formatMessage('records', { records: batch.records, omitted: batch.omitted }, batch.last)
-      for (const reader of this.#readers) reader.sendBatch(batch, text)
+      const message = formatBatch(batch)
+      for (const reader of this.#readers) reader.sendBatch(batch, message)
     }
-    const mayHaveChanged = batch?.records.some(({ type }) => !type.startsWith('TOOL_CALL_')) === true
-    if (mayHaveChanged) this.#reviews = countReviews(this.#context)
-    if (mayHaveChanged || this.#ticks % STATE_TICKS === 0) this.#sendState()
-    if (this.#ticks % KEEP_ALIVE_TICKS === 0) for (const reader of this.#readers) reader.send(': still here\n\n')
+    const types = new Set(batch?.shown.map(({ type }) => type))
+    if ([...types].some(mayChangeReviews)) this.#reviews = countReviews(this.#context)
+    if ([...types].some((type) => !isCallRecord(type)) || this.#ticks % STATE_TICKS === 0) this.#sendState()
+    if (this.#ticks % KEEP_ALIVE_TICKS === 0) for (const reader of this.#readers) reader.send(KEEP_ALIVE)
   }
 
   #sendState(): void {
@@ -100,11 +98,12 @@ export class LiveStream {
     this.#sent = this.#formatState()
     for (const name of ['state', 'servers'] as const) {
       if (this.#sent[name] === before[name]) continue
-      for (const reader of this.#readers) reader.send(this.#sent[name])
+      const message = encoder.encode(this.#sent[name])
+      for (const reader of this.#readers) reader.send(message)
     }
   }
 
-  #formatState(): { readonly state: string; readonly servers: string } {
+  #formatState(): StateMessages {
     return {
       state: formatMessage('state', liveState(this.#context, this.#reviews)),
       servers: formatMessage('servers', { servers: liveServers(this.#context) }),
@@ -117,11 +116,22 @@ export class LiveStream {
     const missed = found.filter(({ seq }) => seq > after)
     const isWhole = after <= store.log.lastSeq && (missed.length === 0 || missed.length < found.length)
     if (isWhole) reader.sendEarlier(missed)
-    else reader.send(formatMessage('reset', { reason: 'Too much happened, or the records are others now.' }))
+    else reader.send(formatReset('Too much happened, or the records are others now.'))
   }
 }
 
+interface StateMessages {
+  readonly state: string
+  readonly servers: string
+}
+
+/** What people have to review: to count it takes long with thousands of tools. */
+const REVIEW_TYPES = ['TOOLS_', 'PIN_', 'DEFINITION_', 'FINDINGS_', 'UPSTREAM_', 'CONFIG_']
+
+const mayChangeReviews = (type: string): boolean => REVIEW_TYPES.some((prefix) => type.startsWith(prefix))
+
 const encoder = new TextEncoder()
+const KEEP_ALIVE = encoder.encode(': still here\n\n')
 
 /** One reader of the stream, with a limit for what it has not read. */
 class Reader {
@@ -137,46 +147,54 @@ class Reader {
     this.#last = last
   }
 
-  send(text: string): void {
-    if ((this.#controller.desiredSize ?? 0) > 0) this.#controller.enqueue(encoder.encode(text))
+  send(message: Uint8Array): void {
+    if ((this.#controller.desiredSize ?? 0) > 0) this.#controller.enqueue(message)
     else this.#hasMissed = true
   }
 
-  /** `text`: the batch as a message. */
-  sendBatch(batch: NumberedBatch, text: string): void {
+  /** `message`: the batch, printed once for all readers. */
+  sendBatch(batch: NumberedBatch, message: Uint8Array): void {
     if (!this.isReady) {
       this.#held.push(batch)
       return
     }
     for (const held of this.#held.splice(0)) this.#sendNew(held)
-    if (batch.first > this.#last) this.#send(batch, text)
+    if (batch.first > this.#last) this.#send(batch, message)
     else this.#sendNew(batch)
   }
 
   sendEarlier(records: readonly LoggedEvent[]): void {
     this.#last = Math.max(this.#last, records.at(-1)?.seq ?? 0)
-    if (records.length > 0)
-      this.send(formatMessage('records', { records: records as EventView[], omitted: {} }, this.#last))
+    const shown = records.map((record) => ({ ...record, line: JSON.stringify(record) }))
+    if (records.length > 0) this.send(formatBatch({ shown, omitted: {}, last: this.#last }))
   }
 
   /** Sends those of its records that the reader does not know. */
   #sendNew(batch: NumberedBatch): void {
     if (batch.last <= this.#last) return
-    const records = batch.records.filter(({ seq }) => seq > this.#last)
-    this.#send(batch, formatMessage('records', { records, omitted: batch.omitted }, batch.last))
+    const shown = batch.shown.filter(({ seq }) => seq > this.#last)
+    this.#send(batch, formatBatch({ ...batch, shown }))
   }
 
-  #send(batch: NumberedBatch, text: string): void {
+  #send(batch: NumberedBatch, message: Uint8Array): void {
     this.#last = batch.last
     if (this.#hasMissed && (this.#controller.desiredSize ?? 0) > 0) {
       this.#hasMissed = false
-      this.send(formatMessage('reset', { reason: 'The page was too slow to read everything.' }))
+      this.send(formatReset('The page was too slow to read everything.'))
     }
-    this.send(text)
+    this.send(message)
   }
 }
 
-/** Printed JSON has no line breaks, so one `data` line is always enough. */
-function formatMessage<Name extends keyof LiveMessages>(event: Name, data: LiveMessages[Name], id?: number): string {
-  return `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`
+const formatReset = (reason: string): Uint8Array => encoder.encode(formatMessage('reset', { reason }))
+
+/** The lines of the log are JSON already: `RecordBatch`, without parsing and printing them. */
+function formatBatch({ shown, omitted, last }: Pick<NumberedBatch, 'shown' | 'omitted' | 'last'>): Uint8Array {
+  const records = shown.map(({ line }: ShownRecord) => line).join(',')
+  const data = `{"records":[${records}],"omitted":${JSON.stringify(omitted)}}`
+  return encoder.encode(`id: ${last}\nevent: records\ndata: ${data}\n\n`)
 }
+
+/** Printed JSON has no line breaks, so one `data` line is always enough. */
+const formatMessage = <Name extends keyof LiveMessages>(event: Name, data: LiveMessages[Name]): string =>
+  `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`
