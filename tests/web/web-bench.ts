@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { launchBrowser } from '../harness/browser.ts'
-import { makePlace, type RunningGateway, runGateway } from '../harness/run-gateway.ts'
+import { endProcess, makePlace, type RunningGateway, runGateway } from '../harness/run-gateway.ts'
 
 const require = createRequire(import.meta.url)
 
@@ -14,8 +14,11 @@ export const npmServer = (name: string, ...args: readonly string[]) => ({
 })
 
 export interface WebBench {
+  /** The one that runs now. */
   readonly gateway: RunningGateway
   readonly browser: Browser
+  /** Ends the gateway and starts it again, at the same port and without the environment of its first start. */
+  restart(): Promise<void>
   /** A page that is logged in, at this address. */
   open(path?: string, look?: Look): Promise<WebPage>
   close(): Promise<void>
@@ -35,15 +38,30 @@ export interface WebPage {
   close(): Promise<void>
 }
 
-/** `files`: more of the home, by name. */
-export async function openWebBench(config: object, files: Readonly<Record<string, object>> = {}): Promise<WebBench> {
+/** `files`: more of the home, by name. `env`: for the first start of the gateway. */
+export async function openWebBench(
+  config: object,
+  files: Readonly<Record<string, object>> = {},
+  env: Readonly<Record<string, string>> = {},
+): Promise<WebBench> {
   const place = makePlace(config)
   for (const [name, content] of Object.entries(files))
     writeFileSync(join(place.home, name), JSON.stringify(content, null, 2))
-  const [gateway, browser] = await Promise.all([runGateway({ place }), launchBrowser()])
+  const [first, browser] = await Promise.all([runGateway({ place, env }), launchBrowser()])
+  let gateway = first
   return {
-    gateway,
+    get gateway() {
+      return gateway
+    },
     browser,
+    restart: async () => {
+      await endProcess(gateway.child)
+      gateway = await runGateway({
+        place,
+        args: ['--no-auth', '--port', new URL(gateway.url).port],
+        port: 'of the home',
+      })
+    },
     open: (path = '/', look = {}) => openPage({ gateway, browser, path, look }),
     close: async () => {
       await browser.close()

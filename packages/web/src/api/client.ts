@@ -60,6 +60,9 @@ async function fetchFromGateway(input: RequestInfo | URL, init?: RequestInit): P
   return response
 }
 
+/** Loads the login page if the login has ended. */
+export const checkLogin = (): Promise<unknown> => fetchFromGateway('/api/me', { headers: OWN_HEADERS })
+
 /** Works without loading the API: in an emergency that may be what is overloaded. */
 export async function panic(): Promise<void> {
   const response = await fetchFromGateway('/panic?via=web', { method: 'POST', headers: OWN_HEADERS })

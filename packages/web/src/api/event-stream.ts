@@ -1,4 +1,5 @@
 import type { EventView, LiveMessages } from '../../../gateway/src/serve/api/api.ts'
+import { checkLogin } from './client.ts'
 
 const STREAM_URL = '/api/stream'
 const SHARED_NAME = 'sallyport-events'
@@ -91,8 +92,14 @@ class EventStream {
     source.addEventListener('error', () => {
       this.#publish({ kind: 'state', state: 'lost' })
       // The browser resumes after a broken connection by itself, and gives up after a refusal.
-      if (source.readyState === EventSource.CLOSED) setTimeout(() => this.#connect(), RETRY_MS)
+      if (source.readyState === EventSource.CLOSED) void this.#reconnect()
     })
+  }
+
+  /** Any request shows whether the login has ended: then the page shows how to log in again. */
+  async #reconnect(): Promise<void> {
+    await checkLogin().catch(() => undefined)
+    setTimeout(() => this.#connect(), RETRY_MS)
   }
 
   #publish(message: Message): void {

@@ -63,3 +63,18 @@ export function formatWhen(time: string | number, now = new Date()): string {
 /** The file without its folders: `tools.yaml:48`. */
 export const formatRule = ({ file, line }: { readonly file: string; readonly line: number }): string =>
   `${file.split(/[\\/]/).at(-1)}:${line}`
+
+const BYTE_UNITS = ['bytes', 'kB', 'MB', 'GB'] as const
+
+/** `12.9 kB`. */
+export function formatBytes(bytes: number): string {
+  const power = bytes < 1_000 ? 0 : Math.min(BYTE_UNITS.length - 1, Math.floor(Math.log10(bytes) / 3))
+  const size = bytes / 1_000 ** power
+  return `${power === 0 || size >= 100 ? formatNumber(Math.round(size)) : size.toFixed(1)} ${BYTE_UNITS[power]}`
+}
+
+const SHORT_LENGTH = 80
+
+/** A name of somebody else where there is room for one line only. */
+export const cutShort = (text: string): string =>
+  text.length > SHORT_LENGTH ? `${text.slice(0, SHORT_LENGTH)}…` : text

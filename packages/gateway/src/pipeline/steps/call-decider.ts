@@ -97,7 +97,8 @@ export class CallDecider {
     if (holder === undefined) return this.#loadLabel(asked, before, begun)
     const { call, listingDecision } = resolveInnerCall(asked, this.#options.listings)
     const checked = listingDecision.outcome === 'deny' ? ALLOW : this.#checkSchema(call)
-    if (!(checked instanceof Promise)) return this.#applySteps({ call, holder, checked, before, begun }, listingDecision)
+    if (!(checked instanceof Promise))
+      return this.#applySteps({ call, holder, checked, before, begun }, listingDecision)
     // Meanwhile the rules, or the schema itself, may have changed.
     return checked.then((verdict) => {
       const current = this.#withCurrentOffer(asked)

@@ -57,11 +57,15 @@ const todayRoute = createRoute({
   responses: { 200: jsonResponse(todaySchema, 'Both decisions.'), ...PROBLEM_RESPONSES },
 })
 
+/** Not a GET: it is recorded, and every page can make a browser send a GET. */
 const resultRoute = createRoute({
-  method: 'get',
+  method: 'post',
   path: '/calls/{id}/result',
-  summary: 'The result of a call before it was shortened for its agent, if it is stored; reading it is recorded',
-  request: { params: callParam, query: strictInput({ via: viaField }) },
+  summary: 'Read the result of a call before it was shortened for its agent, if it is stored; that is recorded',
+  request: {
+    params: callParam,
+    body: { required: true, content: { 'application/json': { schema: strictInput({ via: viaField }) } } },
+  },
   responses: { 200: jsonResponse(resultSchema, 'The result, or why it is not shown.'), ...PROBLEM_RESPONSES },
 })
 
@@ -80,7 +84,7 @@ export const callReviewRoutes = (context: AdminContext) =>
       const records = await findRecords(context, c.req.valid('param').id)
       const found = await readStoredResult(context, records)
       if (found.read !== undefined)
-        context.record({ type: 'RESULT_READ', ...found.read, by: callerOf(c.env).user, via: c.req.valid('query').via })
+        context.record({ type: 'RESULT_READ', ...found.read, by: callerOf(c.env).user, via: c.req.valid('json').via })
       return c.json(found.view, 200)
     })
 

@@ -1,22 +1,24 @@
 import { useQuery } from '@tanstack/react-query'
-import { ChevronRight } from 'lucide-react'
-import { Link, useParams } from 'react-router'
+import { ChevronRight, RotateCcw } from 'lucide-react'
+import { Link, useParams, useSearchParams } from 'react-router'
 import type { EventView, Explanation } from '../../../../gateway/src/serve/api/api.ts'
 import { api, read } from '../../api/client.ts'
 import { toEvents } from '../../api/events.ts'
 import { Command } from '../../parts/command.tsx'
 import { ForeignName, ForeignText } from '../../parts/foreign-text.tsx'
-import { formatClock, formatRule, formatWhen } from '../../parts/format.ts'
+import { cutShort, formatClock, formatMs, formatRule, formatWhen } from '../../parts/format.ts'
 import { Page, Panel } from '../../parts/page.tsx'
 import { VerdictMark } from '../../parts/signs.tsx'
 import { Loaded } from '../../parts/states.tsx'
 import { Arguments } from '../approvals/arguments.tsx'
 import { addEvents, type LiveCall } from '../live/calls.ts'
+import { EgressPanel } from './egress-panel.tsx'
+import { ResultPanel } from './result-panel.tsx'
 import { Steps } from './steps.tsx'
+import { buildTimeline, findDecision, type Timeline } from './timeline.ts'
+import { TodayPanel } from './today-panel.tsx'
 import '../approvals/approvals.css'
 import './call.css'
-
-type CallFacts = Extract<EventView, { type: 'TOOL_CALL_STARTED' | 'POLICY_DENIED' }>
 
 /** One call: what was decided about it, by which rule, and what came back. */
 export function Call() {
@@ -33,14 +35,15 @@ export function Call() {
 }
 
 function CallPage({ explanation: { calls, rules } }: { readonly explanation: Explanation }) {
+  const [search, setSearch] = useSearchParams()
   const [found] = calls
   const records = toEvents(found?.records ?? [])
   const [call] = addEvents([], records)
-  const facts = records.find(
-    (record): record is CallFacts => record.type === 'TOOL_CALL_STARTED' || record.type === 'POLICY_DENIED',
-  )
   if (found === undefined || call === undefined) return null
-  const first = records[0] as EventView & { readonly user?: string; readonly session?: string }
+  const facts = findDecision(records)
+  const end = records.findLast(({ type }) => type === 'TOOL_CALL_COMPLETED' || type === 'TOOL_CALL_FAILED')
+  const timeline = buildTimeline(records)
+  const isAgain = search.has('again')
   return (
     <Page
       tab={`Call ${found.call_id.slice(0, 8)}`}
@@ -50,18 +53,22 @@ function CallPage({ explanation: { calls, rules } }: { readonly explanation: Exp
           Live <ChevronRight className="i i-s" aria-hidden="true" />
         </Link>
       }
-      lead={
+      lead={<Lead call={call} first={records[0] as Caller} id={found.call_id} />}
+      actions={
         <>
-          {call.agent} · {first.user} · session{' '}
-          <Link to={`/sessions/${encodeURIComponent(first.session ?? '')}`}>{first.session}</Link> ·{' '}
-          {formatWhen(call.time)} · call <code>{found.call_id}</code>
+          <Command text={`sallyport explain ${found.call_id.slice(0, 8)}`} />
+          {!isAgain && facts && (
+            <button className="btn" type="button" onClick={() => setSearch({ again: '' }, { replace: true })}>
+              <RotateCcw className="i" aria-hidden="true" /> Decide again
+            </button>
+          )}
         </>
       }
-      actions={<Command text={`sallyport explain ${found.call_id.slice(0, 8)}`} />}
     >
       <div className="stack">
-        <Outcome call={call} told={facts?.type === 'POLICY_DENIED' ? facts.message : undefined} />
-        {facts && <Steps facts={facts} />}
+        <Outcome call={call} told={facts?.type === 'POLICY_DENIED' ? facts.message : undefined} timeline={timeline} />
+        {isAgain && <TodayPanel callId={found.call_id} />}
+        <Steps facts={facts} timeline={timeline} isFailed={call.kind === 'failed'} />
         <div className="half">
           <Rules rules={rules} />
           {facts?.arguments !== undefined && (
@@ -71,12 +78,32 @@ function CallPage({ explanation: { calls, rules } }: { readonly explanation: Exp
               </div>
             </Panel>
           )}
+          {end && <ResultPanel end={end as Parameters<typeof ResultPanel>[0]['end']} />}
+          <EgressPanel records={records} />
         </div>
         <Records records={records} />
       </div>
     </Page>
   )
 }
+
+type Caller = EventView & { readonly user?: string; readonly session?: string }
+
+interface LeadProps {
+  readonly call: LiveCall
+  readonly first: Caller
+  readonly id: string
+}
+
+const Lead = ({ call, first: { user = '', session = '' }, id }: LeadProps) => (
+  <>
+    <ForeignText text={cutShort(call.agent)} /> · <ForeignText text={cutShort(user)} /> · session{' '}
+    <Link to={`/sessions/${encodeURIComponent(session)}`}>
+      <ForeignText text={cutShort(session)} />
+    </Link>{' '}
+    · {formatWhen(call.time)} · call <code>{id}</code>
+  </>
+)
 
 const SENTENCES: Readonly<Record<LiveCall['kind'], string>> = {
   allow: 'Allowed, and answered.',
@@ -93,9 +120,12 @@ interface OutcomeProps {
   readonly call: LiveCall
   /** What the agent got instead of an answer. */
   readonly told: string | undefined
+  readonly timeline: Timeline
 }
 
-const Outcome = ({ call: { kind, why, rule }, told }: OutcomeProps) => (
+const HOLDERS = { gateway: ['g', 'gateway'], person: ['p', 'person'], server: ['s', 'server'] } as const
+
+const Outcome = ({ call: { kind, why, rule }, told, timeline }: OutcomeProps) => (
   <section className="panel">
     <div className="verdict">
       <VerdictMark kind={kind} className="big" />
@@ -110,6 +140,16 @@ const Outcome = ({ call: { kind, why, rule }, told }: OutcomeProps) => (
           </p>
         )}
       </div>
+      <ul className="actions shares" aria-label="Who had the call, and how long">
+        {timeline.shares.map(({ holder, ms }) => (
+          <li className="key" key={holder}>
+            <svg viewBox="0 0 12 12" aria-hidden="true">
+              <rect className={HOLDERS[holder][0]} width="12" height="12" />
+            </svg>
+            {HOLDERS[holder][1]} {formatMs(ms)}
+          </li>
+        ))}
+      </ul>
     </div>
   </section>
 )

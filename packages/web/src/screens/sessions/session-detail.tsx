@@ -1,64 +1,60 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { Network } from 'lucide-react'
 import { useState } from 'react'
 import { Link } from 'react-router'
-import type { EventView, SessionView } from '../../../../gateway/src/serve/api/api.ts'
+import type { EventView, SessionLimits, SessionView } from '../../../../gateway/src/serve/api/api.ts'
 import { api, read } from '../../api/client.ts'
 import { toEvents } from '../../api/events.ts'
 import { ForeignText } from '../../parts/foreign-text.tsx'
-import { formatRule, formatWhen } from '../../parts/format.ts'
+import { cutShort, formatCount, formatRule, formatWhen } from '../../parts/format.ts'
 import { Panel } from '../../parts/page.tsx'
 import { SENSITIVITY_LEVELS } from '../../parts/signs.tsx'
 import { Note } from '../../parts/states.tsx'
 import { useMay } from '../../shell/roles.ts'
 import { useToast } from '../../shell/toasts.tsx'
+import { BlockedPanel } from './blocked-panel.tsx'
+import { SandboxPanel } from './sandbox-panel.tsx'
+import { useSessionLimits } from './session-limits.ts'
 
 type Level = SessionView['sensitivity']
 type Raised = Extract<EventView, { type: 'SENSITIVITY_RAISED' }>
 
 export function SessionDetail({ session }: { readonly session: SessionView }) {
-  const { session: name, user, agent, profile, sensitivity, untrusted, problem } = session
+  const { session: name, user, agent, profile, problem } = session
   const raised = useQuery({
     queryKey: ['sessions', name, 'raised'],
     queryFn: async () =>
       toEvents(
         (await read(api.events.$get({ query: { session: name, type: 'SENSITIVITY_RAISED' } }))).events,
       ) as readonly Raised[],
-  }).data
+  }).data?.filter((event) => event.user === user)
+  const limits = useSessionLimits(session)
   return (
     <div className="stack">
-      <Panel title={name} sub={`${agent}.${profile} · ${user}`} actions={<EndButton session={session} />}>
+      <Panel
+        title={<ForeignText text={cutShort(name)} />}
+        sub={
+          <>
+            <ForeignText text={cutShort(`${agent}.${profile}`)} /> · <ForeignText text={cutShort(user)} />
+          </>
+        }
+        actions={<EndButton session={session} />}
+      >
         <ol className="ladder" aria-label="Sensitivity, the highest first">
           {SENSITIVITY_LEVELS.toReversed().map((level) => (
             <Rung
               key={level}
               level={level}
               session={session}
+              network={limits.data?.network[level]}
               raised={raised?.findLast((event) => event.to === level)}
             />
           ))}
         </ol>
       </Panel>
       {problem !== undefined && <Note kind="bad">{problem}</Note>}
-      <Panel title={session.private ? `What is blocked while it is ${sensitivity}` : 'What is blocked'}>
-        <div className="pad stack-s">
-          <p>
-            {session.private
-              ? 'Calls that reach out (CONNECT) are refused, unless a person approves one call, a host is allowed, or an isolated reading is enough.'
-              : 'Nothing yet: it has not seen private data.'}
-          </p>
-          {untrusted && <p>It has read text of a server that is not trusted.</p>}
-          {session.datasets.length > 0 && (
-            <p className="muted">
-              It has seen: <ForeignText text={session.datasets.map((each) => each.name).join(', ')} limit={500} />
-            </p>
-          )}
-          {session.private && (
-            <p>
-              <Link to={`/live?verdict=deny&agent=${encodeURIComponent(agent)}`}>See what was refused</Link>
-            </p>
-          )}
-        </div>
-      </Panel>
+      <BlockedPanel session={session} query={limits} />
+      <SandboxPanel session={session} />
       <RaiseForm session={session} />
     </div>
   )
@@ -67,10 +63,12 @@ export function SessionDetail({ session }: { readonly session: SessionView }) {
 interface RungProps {
   readonly level: Level
   readonly session: SessionView
+  /** What programs in sandboxes reach at this label. */
+  readonly network: string | undefined
   readonly raised: Raised | undefined
 }
 
-function Rung({ level, session, raised }: RungProps) {
+function Rung({ level, session, network, raised }: RungProps) {
   const [at, now] = [SENSITIVITY_LEVELS.indexOf(level), SENSITIVITY_LEVELS.indexOf(session.sensitivity)]
   return (
     <li className={`rung ${at > now ? 'above' : 'reached'} ${at === now ? 'now' : ''}`}>
@@ -96,7 +94,14 @@ function Rung({ level, session, raised }: RungProps) {
           ''
         )}
       </span>
-      <span />
+      <span className="net muted">
+        {network && (
+          <>
+            <Network className="i i-s" aria-hidden="true" /> <span className="vh">network mode of sandboxes: </span>
+            {network}
+          </>
+        )}
+      </span>
     </li>
   )
 }
@@ -111,13 +116,15 @@ function RaiseForm({ session: { session, user, sensitivity, ended } }: { readonl
   const raise = useMutation({
     mutationFn: (to: Level) =>
       read(api.sessions.raise.$post({ json: { session, user, sensitivity: to, via: 'web', ...(why && { why }) } })),
-    onSuccess: (after) => {
-      toast(`${session} is ${after.sensitivity}`)
+    onSuccess: (raised) => {
+      toast(`${cutShort(session)} is ${raised.sensitivity}`)
       return client.invalidateQueries({ queryKey: ['sessions'] })
     },
   })
-  if (higher.length === 0 || ended || !mayRaise) return null
-  const chosen = level !== undefined && higher.includes(level) ? level : (higher[0] as Level)
+  const chosen = level !== undefined && higher.includes(level) ? level : higher[0]
+  const isShown = chosen !== undefined && !ended && mayRaise
+  const after = useSessionLimits({ session, user }, isShown ? chosen : undefined)
+  if (!isShown) return null
   return (
     <Panel title="Raise the label" sub="nothing lowers it again">
       <form
@@ -143,9 +150,21 @@ function RaiseForm({ session: { session, user, sensitivity, ended } }: { readonl
           Raise to {chosen}
         </button>
       </form>
+      <p className="pad small muted" role="status">
+        {after.data === undefined ? 'Counting what that would block…' : describeEffect(after.data)}
+      </p>
       {raise.error && <p className="pad error">{raise.error.message}</p>}
     </Panel>
   )
+}
+
+function describeEffect({ blocked, private: isPrivate, network, sensitivity }: SessionLimits): string {
+  const tools = blocked.reduce((sum, { count }) => sum + count, 0)
+  if (!isPrivate) return 'That would block nothing: it is not private yet.'
+  const sandboxes = `Its sandboxes would be ${network[sensitivity]}.`
+  if (tools === 0) return `That would block none of its tools. ${sandboxes}`
+  const servers = blocked.map(({ server }) => server).join(', ')
+  return `That would block ${formatCount(tools, 'tool')} of ${cutShort(servers)}. ${sandboxes}`
 }
 
 function EndButton({ session: { session, user, ended } }: { readonly session: SessionView }) {

@@ -1,8 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
-import { Link, useParams } from 'react-router'
+import { Link, useParams, useSearchParams } from 'react-router'
 import type { SessionView } from '../../../../gateway/src/serve/api/api.ts'
 import { api, read } from '../../api/client.ts'
-import { formatWhen } from '../../parts/format.ts'
+import { ForeignText } from '../../parts/foreign-text.tsx'
+import { cutShort, formatWhen } from '../../parts/format.ts'
 import { Page } from '../../parts/page.tsx'
 import { LabelSign } from '../../parts/signs.tsx'
 import { Empty, Loaded } from '../../parts/states.tsx'
@@ -29,7 +30,18 @@ export function Sessions() {
 
 function SessionList({ sessions }: { readonly sessions: readonly SessionView[] }) {
   const { name } = useParams()
-  const current = sessions.find(({ session }) => session === name) ?? sessions[0]
+  const [search] = useSearchParams()
+  const user = search.get('user')
+  const current =
+    name === undefined
+      ? sessions[0]
+      : sessions.find((one) => one.session === name && (user === null || one.user === user))
+  if (current === undefined && name !== undefined)
+    return (
+      <Empty title="There is no such session" command="sallyport sessions">
+        It has not called since the gateway was started, and has no label.
+      </Empty>
+    )
   if (current === undefined)
     return (
       <Empty title="No session yet" command="sallyport run codex">
@@ -43,20 +55,22 @@ function SessionList({ sessions }: { readonly sessions: readonly SessionView[] }
           <Link
             key={`${session.user} ${session.session}`}
             className="sess"
-            to={`/sessions/${encodeURIComponent(session.session)}`}
+            to={`/sessions/${encodeURIComponent(session.session)}?user=${encodeURIComponent(session.user)}`}
             aria-current={session === current ? 'true' : undefined}
           >
-            <strong className="cut">{session.session}</strong>
+            <strong className="cut">
+              <ForeignText text={cutShort(session.session)} />
+            </strong>
             <LabelSign level={session.sensitivity} />
             <span className="sub cut">
-              {session.agent} · {session.user}
+              <ForeignText text={cutShort(session.agent)} /> · <ForeignText text={cutShort(session.user)} />
               {session.ended && ' · ended'}
               {session.since !== undefined && ` · since ${formatWhen(session.since)}`}
             </span>
           </Link>
         ))}
       </nav>
-      <SessionDetail key={current.session} session={current} />
+      <SessionDetail key={`${current.user} ${current.session}`} session={current} />
     </div>
   )
 }

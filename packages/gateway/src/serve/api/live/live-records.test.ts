@@ -31,7 +31,7 @@ it('shows the end of each call whose start it showed, counts the rest, and drops
   const live = new LiveRecords()
   live.add(lines(...numbers(1, 500).map(started)))
   const first = takeFrom(live)
-  const shown = first.records.map(({ seq }) => seq) 
+  const shown = first.records.map(({ seq }) => seq)
   expect(shown.length).toBeLessThan(50)
   expect(first.omitted).toEqual({ TOOL_CALL_STARTED: 500 - shown.length })
   live.add(lines(...numbers(501, 500).map((seq) => completed(seq, 1_001 - seq))))

@@ -52,7 +52,7 @@ export const isCallRecord = (type: string): boolean => CALL_TYPES.has(type)
  */
 export class LiveRecords {
   readonly #followed = new Set<string>()
-  #buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES)
+  readonly #buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES)
   #end = 0
   #shown: ShownRecord[] = []
   readonly #counts = new Map<string, number>()
