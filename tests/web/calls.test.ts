@@ -179,7 +179,9 @@ it(`${promise('WEB-5')} finds a call that was refused yesterday, and the file an
   await page.getByRole('link', { name: /memory\/delete_entities/ }).click()
   await page.getByText('Refused. It was never sent.').waitFor()
   const [denied] = bench.gateway.records().filter(({ type }) => type === 'POLICY_DENIED')
-  const { rule } = (denied as Record<string, unknown>).decided_by as { readonly rule: { readonly file: string; readonly line: number } }
+  const { rule } = (denied as Record<string, unknown>).decided_by as {
+    readonly rule: { readonly file: string; readonly line: number }
+  }
   await page.getByText(`${rule.file}:${rule.line}`).waitFor()
   expect(await findBarriers(page)).toEqual([])
   await shoot(page, 'call-yesterday')

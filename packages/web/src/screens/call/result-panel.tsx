@@ -93,7 +93,7 @@ const WHY_NOT: Readonly<Record<Exclude<StoredResultView['state'], 'stored'>, str
   private: 'Its session has seen private data. What it stored is encrypted, and only the session itself reads it.',
   removed: 'It is not stored any more: it was too old, its session was purged, or there was no room.',
   large: 'It is too large to be shown here.',
-  binary: 'It is not text.',
+  binary: 'It is an image or other bytes.',
 }
 
 function ShownResult({ result: { state, text = '', size = 0, isCut } }: { readonly result: StoredResultView }) {
