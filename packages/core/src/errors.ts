@@ -124,6 +124,8 @@ export const ERRORS = {
   UPSTREAM_GONE: kind([503, -32000, 5], transient),
   UPSTREAM_DIED: kind([502, -32000, 5], permanent),
   UPSTREAM_TIMEOUT: kind([504, -32000, 5], permanent),
+  // This one may have run as well, and its server is there again.
+  UPSTREAM_NARROWED: kind([503, -32000, 5], transient),
   UPSTREAM_TOO_LARGE: kind([502, -32000, 1], permanent),
   UPSTREAM_FAILED: kind([502, -32000, 5], permanent),
   UPSTREAM_PROTOCOL: kind([502, -32000, 1], permanent),

@@ -204,7 +204,11 @@ export type SallyportEvent =
       readonly server: string
       readonly driver: string
       readonly mode: NetworkMode
+      /** It has the network of this machine. */
+      readonly network?: 'host'
     }
+  /** A process of a server is about to start without the sandbox that `sandbox.default` asks for: its entry says so. */
+  | { readonly type: 'SANDBOX_OMITTED'; readonly server: string }
   /** The label of a session rose, and what its process can reach shrank. */
   | {
       readonly type: 'SANDBOX_NARROWED'
@@ -214,8 +218,10 @@ export type SallyportEvent =
       /** Open connections that were ended. */
       readonly cut: number
       readonly took_us: number
+      /** It had the network of this machine, so it was ended. */
+      readonly ended?: true
     }
-  /** The gateway ended a process in a sandbox, since it used more than it may. */
+  /** The gateway ended a process: in a sandbox, since it used more than it may; without one, since its session is private. */
   | {
       readonly type: 'SANDBOX_STOPPED'
       readonly server: string

@@ -4,9 +4,10 @@ import type { Catalog } from '../catalog/catalog.ts'
 import {
   findPrivateRoute,
   findSelections,
+  isSandboxed,
   listPossibleRoutes,
   mayApprove,
-  type ServerConfig,
+  refusesSandbox,
   type Settings,
 } from '../config/config.ts'
 import { RetryableApprovals } from '../governance/governance.ts'
@@ -18,6 +19,7 @@ import {
   type SessionResults,
 } from '../isolation/isolation.ts'
 import { type CallGauge, compileServerRules, Listings, listingSteps, Pipeline } from '../pipeline/pipeline.ts'
+import type { Sandboxes } from '../sandbox/sandbox.ts'
 import type { Ids } from '../serve/serve.ts'
 import { type CallerKeys, CallerTokens, type EndedSessions, type LocalTokens } from '../sessions/sessions.ts'
 import type { Store } from '../store/store.ts'
@@ -39,6 +41,7 @@ export interface DecisionPartsOptions {
   readonly tokens: Pick<LocalTokens, 'isValid'>
   readonly callerKeys: CallerKeys
   readonly ended: EndedSessions
+  readonly sandboxes: Pick<Sandboxes, 'ending'>
   readonly settings: () => Settings
   readonly onWarning: (text: string) => void
   readonly onBug: (error: SallyportError) => void
@@ -55,7 +58,7 @@ export interface DecisionParts {
 export function createDecisionParts(options: DecisionPartsOptions): DecisionParts {
   const audiences = new Audiences({ settings: options.settings, agents: ADAPTERS })
   const listings = createListings(options, audiences)
-  const { governance, gauge, fleet, store, telemetry, ids, tokens, settings, onBug } = options
+  const { governance, gauge, fleet, store, telemetry, ids, tokens, sandboxes, settings, onBug } = options
   const serverOf = (id: string) => settings().servers.find((server) => server.id === id)
   const { rules, roots, limits, approvals, modes, check, argumentsToRecord } = governance
   const labelOf = (principal: Principal) => {
@@ -72,6 +75,8 @@ export function createDecisionParts(options: DecisionPartsOptions): DecisionPart
     labels: governance.labels,
     labelSettings: () => settings().labels,
     privateRouteOf: (server) => findPrivateRoute(serverOf(server), settings().labels),
+    refusesSandbox: (server) => refusesSandbox(serverOf(server)),
+    narrowing: (owner) => sandboxes.ending(owner),
     possibleRoutesOf: (server) => listPossibleRoutes(serverOf(server)),
     isTrusted: (server) => server === BUILT_IN_SERVER || (serverOf(server)?.trusted ?? false),
     mayApprove: (principal) => mayApprove(settings().profiles, principal),
@@ -86,8 +91,6 @@ export function createDecisionParts(options: DecisionPartsOptions): DecisionPart
   })
   return { listings, pipeline, purges: createPurges(options, callers) }
 }
-
-const isSandboxed = (server: ServerConfig): boolean => server.kind === 'stdio' && server.sandbox !== undefined
 
 function createPurges(
   { ended, fleet, settings, onWarning }: DecisionPartsOptions,

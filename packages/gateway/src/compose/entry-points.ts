@@ -296,6 +296,7 @@ export function createAdminContext(gateway: Gateway, urls: () => readonly string
         sessionResults: gateway.sessionResults,
         purges: gateway.purges,
       },
+      narrowing: (owner) => gateway.sandboxes.ending(owner),
       endPrograms: (owner) => gateway.sandboxes.endSession(owner),
       record: (event) => governance.recordSynced(event),
     }),

@@ -195,16 +195,19 @@ export class Gateway {
     })
   }
 
-  /** Nothing is awaited: when the label has risen, every sandbox of the session is as narrow as it says. */
+  /**
+   * When this returns, every sandbox of the session is as narrow as its label says, except for processes that have to
+   * end: whoever sends or releases anything of the session waits for these (`narrowing` of the pipeline).
+   */
   #narrowSessions(): void {
     this.sandboxes.narrow()
     this.fleet.recheckSubscriptions()
   }
 
   #createDecisionParts(): DecisionParts {
-    const { catalog, governance, gauge, fleet, store, telemetry, ids, tokens, ended, sessionResults } = this
+    const { catalog, governance, gauge, fleet, store, telemetry, ids, tokens, ended, sessionResults, sandboxes } = this
     return createDecisionParts({
-      ...{ catalog, governance, gauge, fleet, store, telemetry, ids, tokens, ended, sessionResults },
+      ...{ catalog, governance, gauge, fleet, store, telemetry, ids, tokens, ended, sessionResults, sandboxes },
       callerKeys: this.#opened.callerKeys,
       settings: () => this.#settings,
       onWarning: this.#parts.onWarning,

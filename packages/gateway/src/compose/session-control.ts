@@ -11,6 +11,8 @@ export interface SessionControlOptions {
   readonly records: LabelRecords
   readonly ended: EndedSessions
   readonly sessionResults: Pick<SessionResults, 'removeData' | 'removalTime'>
+  /** Resolves when no process of the session reaches more than its label allows; `undefined` if none does. */
+  readonly narrowing?: (owner: SessionName & { readonly user: string }) => Promise<void> | undefined
   /** Ends what runs for a session that has ended, and removes its workspace. */
   readonly endPrograms: (owner: SessionName & { readonly user: string }) => Promise<void>
   /** Without a running gateway, servers are asked at the next start. */
@@ -21,7 +23,7 @@ export interface SessionControlOptions {
 
 /** What an operator sees of sessions, and does with them. */
 export function createSessionControl(options: SessionControlOptions): SessionControl {
-  const { labels, records, ended, sessionResults, endPrograms, purges, record } = options
+  const { labels, records, ended, sessionResults, narrowing, endPrograms, purges, record } = options
   const list = (): readonly SessionFacts[] =>
     mergeSessions(labels, records).map((one) => ({ ...one, ended: ended.hasEnded(one) }))
   return {
@@ -32,6 +34,7 @@ export function createSessionControl(options: SessionControlOptions): SessionCon
       const session = await labels.load({ ...owner, role: 'agent' })
       const dataset = { name: 'said by an operator', sensitivity }
       await labels.raise(session, { datasets: [dataset], reason: why ?? 'an operator raised it', by })
+      await narrowing?.(owner)
       return findSession(list(), owner)
     },
     async end(name, { isPurged, ...by }) {

@@ -32,7 +32,13 @@ export { addServers, type NewServer, type ParsedConfig } from './servers/add-ser
 export { collectSecrets } from './servers/credentials.ts'
 export type { ServerChange } from './servers/edit-servers.ts'
 export { isOwnGateway } from './servers/included-servers.ts'
-export { findPrivateRoute, listPossibleRoutes, type PrivateRoute } from './servers/private-route.ts'
+export {
+  findPrivateRoute,
+  isSandboxed,
+  listPossibleRoutes,
+  type PrivateRoute,
+  refusesSandbox,
+} from './servers/private-route.ts'
 export { isImageName } from './servers/sandbox-entry.ts'
 export { isTransportHeader } from './servers/server-address.ts'
 export { type ConfigPreview, ServersEditor } from './servers/servers-editor.ts'

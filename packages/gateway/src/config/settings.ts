@@ -85,11 +85,15 @@ export interface SandboxDefault {
 
 /** How a server is kept from the machine and the network. */
 export interface ServerSandbox {
-  readonly driver: SandboxDriverName
+  /** `none`: not at all, although `sandbox.default` asks for it. It runs only as long as its session is not private. */
+  readonly driver: SandboxDriverName | 'none'
   /** The container image that the program is in; `undefined`: it is on this machine. */
   readonly image?: string | undefined
-  /** `brokered`: what the label of the session allows, by the egress proxy. `none`: nothing, ever. */
-  readonly network: 'brokered' | 'none'
+  /**
+   * `brokered`: what the label of the session allows, by the egress proxy. `host`: the same, but the network of this
+   * machine in mode FULL. `none`: nothing, ever.
+   */
+  readonly network: 'brokered' | 'host' | 'none'
   /** Files and folders that the server may see: `host`, `host:guest`, with `:rw` to write. */
   readonly mounts: readonly string[]
   /** Ports inside that lead to a host outside, under the same rules as everything that leaves. */

@@ -34,12 +34,17 @@ export interface CallLabelsOptions {
   readonly labelSettings: () => LabelSettings
   /** Whether what a server says about private data counts, and its text is not counted as untrusted. */
   readonly isTrusted: (server: string) => boolean
+  /**
+   * Resolves when no process of the session reaches more than its label allows; `undefined` if none does. Rejects if
+   * that cannot be achieved.
+   */
+  readonly narrowing?: ((owner: Pick<Principal, 'user' | 'session'>) => Promise<void> | undefined) | undefined
 }
 
 /** A call with the label that it raised before it was sent. */
 export interface LabelledCall {
   readonly judged: JudgedCall
-  /** Resolves when what it raised is on disk; `undefined` if there is nothing to wait for. */
+  /** Resolves when what it raised is on disk and in force; `undefined` if there is nothing to wait for. */
   readonly stored: Promise<void> | undefined
 }
 
@@ -79,7 +84,22 @@ export class CallLabels {
     return { ...current, sensitivity, datasets: [...current.datasets, { name: 'a higher label', sensitivity }] }
   }
 
+  /** Resolves when no process that has served the session, or its sub-agent, reaches more than it may. */
+  narrowed({ holder, principal }: Pick<Call, 'holder' | 'principal'>): Promise<void> | undefined {
+    const { narrowing } = this.#options
+    const own = holder instanceof ChildSession ? narrowing?.(holder.principal) : undefined
+    return waitForBoth(own, narrowing?.(principal))
+  }
+
+  /** No call is sent while a process of its session still reaches too much. */
   before(judged: JudgedCall): LabelledCall {
+    const labelled = this.#raiseBefore(judged)
+    const { holder, call } = labelled.judged.context
+    const narrowed = this.narrowed({ holder, principal: call.principal })
+    return narrowed === undefined ? labelled : { ...labelled, stored: waitForBoth(labelled.stored, narrowed) }
+  }
+
+  #raiseBefore(judged: JudgedCall): LabelledCall {
     const { context } = judged
     const found = this.#findRaise(context)
     const holder = this.#pickHolder(context)
@@ -115,6 +135,15 @@ export class CallLabels {
     { holder, call }: CallContext,
     claimed: readonly PrivateDataset[],
     detected: readonly PrivateDataset[] = NO_DATASETS,
+  ): Promise<void> | undefined {
+    const stored = this.#raiseBy({ holder, call }, claimed, detected)
+    return waitForBoth(stored, this.narrowed({ holder, principal: call.principal }))
+  }
+
+  #raiseBy(
+    { holder, call }: Pick<CallContext, 'holder' | 'call'>,
+    claimed: readonly PrivateDataset[],
+    detected: readonly PrivateDataset[],
   ): Promise<void> | undefined {
     const { labels } = this.#options
     if (labels === undefined) return undefined
@@ -158,6 +187,12 @@ export class CallLabels {
 }
 
 const NO_DATASETS: readonly PrivateDataset[] = []
+
+/** `undefined` if there is nothing to wait for. */
+function waitForBoth(one: Promise<void> | undefined, other: Promise<void> | undefined): Promise<void> | undefined {
+  if (one === undefined || other === undefined) return one ?? other
+  return Promise.all([one, other]).then(() => undefined)
+}
 
 const callFactsOf = ({ id, traceId, offer }: Call) => ({
   call_id: id,

@@ -12,6 +12,8 @@ export interface CallPermitOptions {
   readonly rulesOf: CallDeciderOptions['rulesOf']
   /** Whether the token with this id is neither revoked nor expired. */
   readonly isTokenValid: (token: string) => boolean
+  /** Resolves when nothing of the session reaches more than it may; `undefined` if nothing does. */
+  readonly narrowed: (call: Call) => Promise<void> | undefined
   /** Records the refusal. Resolves to the error for the caller. */
   readonly refuse: (judged: JudgedCall, error?: SallyportError) => Promise<SallyportError>
 }
@@ -70,9 +72,21 @@ export class CallPermit implements Permit {
       watch?.decided(now.decision, now.context.call)
       return this.#refuse(now)
     }
+    const tooWide = await this.#waitUntilNarrowed()
+    if (tooWide !== undefined) return this.#refuse(now, tooWide)
     if (needsRewriting(this.#sendingRules, now.context.rules)) return this.#refuse(now, rulesChanged(this.#wasSent))
     this.#judged = now
     return undefined
+  }
+
+  async #waitUntilNarrowed(): Promise<SallyportError | undefined> {
+    try {
+      await this.#options.narrowed(this.#permitted.asked)
+      return undefined
+    } catch (error) {
+      if (error instanceof SallyportError) return error
+      throw error
+    }
   }
 
   /** Ends the permit: after this it records no refusal. Returns the refusal, if there was one. */

@@ -151,13 +151,14 @@ export class Pipeline {
     this.#records = records
     const { rulesOf, isTokenValid } = options
     const refuse: CallPermitOptions['refuse'] = (judged, error) => records.refuse(judged, error)
-    this.#permits = { decider: this.#decider, rulesOf, isTokenValid, refuse }
+    const narrowed: CallPermitOptions['narrowed'] = (call) => this.#labels.narrowed(call)
+    this.#permits = { decider: this.#decider, rulesOf, isTokenValid, refuse, narrowed }
     this.updates = new ResourceUpdates(options)
     this.#clientApproval = new ClientApproval(options)
     this.#labels = new CallLabels(options)
     this.#shaper = new CallResultShaper({ ...options, run: (call) => this.run(call) })
     this.#questions = new ServerQuestions({
-      ...options,
+      ...{ ...options, narrowed },
       admitRoots: (owner, answer) => options.roots.admit(owner, answer, (running) => this.#isStillAllowed(running)),
       record: async (event) => this.#records.write(event),
       raiseLabel: async (context, claims) => {
@@ -382,7 +383,7 @@ export class Pipeline {
     return stored === undefined
       ? answer
       : toError(stored).then((error) =>
-          error === undefined ? answer : withholdResult(`its label could not be stored: ${error.message}`, error),
+          error === undefined ? answer : withholdResult(`its label could not be put in force: ${error.message}`, error),
         )
   }
 

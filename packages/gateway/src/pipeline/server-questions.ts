@@ -45,7 +45,7 @@ import type { ToolLimits } from './steps/tool-limits.ts'
 export interface ServerQuestionsOptions
   extends Omit<CallDeciderOptions, 'steps' | 'check'>,
     LabelStepOptions,
-    Pick<CallPermitOptions, 'isTokenValid'> {
+    Pick<CallPermitOptions, 'isTokenValid' | 'narrowed'> {
   readonly tools: ToolLimits
   readonly approvals: Pick<Approvals, 'grantFor' | 'request'>
   readonly ids: { callId(): string; traceId(): string }
@@ -79,9 +79,9 @@ export class ServerQuestions {
   constructor(options: ServerQuestionsOptions) {
     this.#options = options
     this.#decider = new CallDecider({ ...options, check: () => ALLOW, steps: questionSteps(options) })
-    const { rulesOf, isTokenValid } = options
+    const { rulesOf, isTokenValid, narrowed } = options
     const refuse: CallPermitOptions['refuse'] = (judged, error) => this.#recordRefusal(judged, error)
-    this.#permits = { decider: this.#decider, rulesOf, isTokenValid, refuse }
+    this.#permits = { decider: this.#decider, rulesOf, isTokenValid, narrowed, refuse }
   }
 
   /** Asks the client of a call; `undefined` if the client cannot answer questions. */

@@ -10,6 +10,8 @@ import type { SandboxedServer } from './server-sandbox.ts'
 
 type PlanOptions = Pick<SandboxesOptions, 'drivers' | 'protection' | 'environment' | 'cwd'> & {
   readonly limits: SandboxLimits
+  /** Instead of one of its own. */
+  readonly hasHostNetwork?: boolean
 }
 
 /** What is run, for a server or for anybody else. */
@@ -36,7 +38,7 @@ export function planStart(
 }
 
 async function planOwnProgram(
-  { drivers, protection, environment, cwd: ownFolder, limits }: PlanOptions,
+  { drivers, protection, environment, cwd: ownFolder, limits, hasHostNetwork }: PlanOptions,
   server: StartedProgram,
   mounts: readonly Mount[],
 ): Promise<PlannedStart> {
@@ -47,8 +49,8 @@ async function planOwnProgram(
   for (const note of notes) server.onNote(note)
   if (server.cwd !== undefined && plan.cwd === WORKSPACE)
     server.onNote(`It starts in ${WORKSPACE}, since it cannot see its cwd ${cwd}: add that to mounts.`)
-  const env = buildSandboxEnvironment(environment, server.env)
-  const spec = { ...plan, env, forwards: server.forwards, limits: { ...limits, ...server.limits } }
+  const env = buildSandboxEnvironment(environment, server.env, hasHostNetwork ? 'host' : 'own')
+  const spec = { ...plan, env, hasHostNetwork, forwards: server.forwards, limits: { ...limits, ...server.limits } }
   return { driver: driver.name, open: (rest) => openSandbox({ ...rest, driver, spec }) }
 }
 

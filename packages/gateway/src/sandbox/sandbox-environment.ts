@@ -8,15 +8,19 @@ const INHERITED = ['PATH', 'LANG', 'LANGUAGE', 'TERM', 'TZ', 'COLORTERM', 'NO_CO
 const LOCALE = /^LC_[A-Z]+$/
 
 /** The environment inside a sandbox: a few harmless variables, the way out, and the program's own, which win. */
-export function buildSandboxEnvironment(inherited: Environment, own: Environment): Record<string, string> {
+export function buildSandboxEnvironment(
+  inherited: Environment,
+  own: Environment,
+  network: 'own' | 'host' = 'own',
+): Record<string, string> {
   const harmless = Object.entries(inherited).filter(([name]) => INHERITED.includes(name) || LOCALE.test(name))
   const preload = `--require=${NODE_PROXY.guest}`
   const all: Environment = {
     ...Object.fromEntries(harmless),
     ...{ HOME, USER: 'user', LOGNAME: 'user', SHELL: '/bin/sh' },
-    ...proxyVariables(),
+    ...(network === 'own' && proxyVariables()),
     ...own,
-    NODE_OPTIONS: own.NODE_OPTIONS ? `${preload} ${own.NODE_OPTIONS}` : preload,
+    ...(network === 'own' && { NODE_OPTIONS: own.NODE_OPTIONS ? `${preload} ${own.NODE_OPTIONS}` : preload }),
   }
   const defined = Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== undefined)
   return Object.fromEntries(defined)

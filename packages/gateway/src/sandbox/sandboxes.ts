@@ -19,6 +19,8 @@ import type { ProtectedFolders } from './files/protected-folders.ts'
 import { sweepSandboxes } from './open-sandbox.ts'
 import { planStart } from './plan-start.ts'
 import { type Narrowing, type OpenSandboxFacts, type SandboxedServer, ServerSandbox } from './server-sandbox.ts'
+import { unsandboxedError } from './unsandboxed-error.ts'
+import { type WideProcess, WideProcesses } from './wide-processes.ts'
 import type { SessionWorkspaces, UsedWorkspace } from './workspaces/session-workspaces.ts'
 
 export interface SandboxesOptions {
@@ -44,9 +46,19 @@ export interface SandboxesOptions {
 export class Sandboxes {
   readonly #options: SandboxesOptions
   readonly #open = new Set<ServerSandbox>()
+  readonly #unsandboxed = new Map<WideProcess, OpenSandboxFacts>()
+  readonly #wide: WideProcesses
 
   constructor(options: SandboxesOptions) {
     this.#options = options
+    this.#wide = new WideProcesses({
+      onEnded: ({ isUnsandboxed, reason, server, ...narrowed }) =>
+        options.onEvent(
+          isUnsandboxed
+            ? { type: 'SANDBOX_STOPPED', server, reason }
+            : { type: 'SANDBOX_NARROWED', server, ...narrowed, from: 'FULL', cut: 0, ended: true },
+        ),
+    })
   }
 
   /** Removes what a crash of the machine has left. An engine may be slow to answer, and is not waited for. */
@@ -73,18 +85,23 @@ export class Sandboxes {
 
   async #openWith(server: SandboxedServer, { workspace, mounts }: Files): Promise<ServerSandbox> {
     const { record, owner } = this.#options
-    const start = await planStart({ ...this.#options, limits: this.#options.limits() }, server, mounts)
+    // With the network of this machine it is not narrowed later, so what it gets is decided first.
+    const hasHostNetwork = server.wantsHostNetwork === true && server.networkMode() === 'FULL'
+    const options = { ...this.#options, limits: this.#options.limits(), hasHostNetwork }
+    const start = await planStart(options, server, mounts)
     // The user in a container is another one. Nobody else can enter the folder around it.
     if (workspace !== undefined && start.driver !== 'bubblewrap') chmodSync(workspace.path, 0o777)
-    const mode = server.networkMode()
+    const mode = hasHostNetwork ? 'FULL' : server.networkMode()
     const records = new EgressRecords({ server: server.server, record })
     const sandbox = await start.open({
-      ...{ owner, server: server.server, policy: this.#policyFor(mode) },
+      // Its way out is not the proxy.
+      ...{ owner, server: server.server, policy: this.#policyFor(hasHostNetwork ? 'NONE' : mode) },
       onDecision: (decision) => this.#decided(decision, server, records),
     })
     try {
       this.#requireSession(server)
-      record({ type: 'SANDBOX_STARTED', server: server.server, driver: start.driver, mode })
+      const network = hasHostNetwork ? { network: 'host' as const } : {}
+      record({ type: 'SANDBOX_STARTED', server: server.server, driver: start.driver, mode, ...network })
     } catch (error) {
       await sandbox.close()
       throw error
@@ -94,10 +111,12 @@ export class Sandboxes {
       records.flush()
       workspace?.release()
     }
-    const opened = new ServerSandbox({ sandbox, server, mode, driver: start.driver, since: Date.now(), onClose })
+    const facts = { mode, hasHostNetwork, driver: start.driver, since: Date.now() }
+    const opened = new ServerSandbox({ sandbox, server, onClose, ...facts })
     this.#open.add(opened)
     // The label may have risen meanwhile.
-    this.#applyTo(opened)
+    if (hasHostNetwork) this.#wide.add(toWideProcess(opened))
+    else this.#applyTo(opened)
     return opened
   }
 
@@ -131,14 +150,36 @@ export class Sandboxes {
     await this.#options.workspaces.remove(session)
   }
 
-  /** Those that run now. */
-  list(): readonly OpenSandboxFacts[] {
-    return [...this.#open].map(({ facts }) => facts)
+  /** A process that is about to start without a sandbox. Throws if it must not, or if that cannot be recorded. */
+  addUnsandboxed(unsandboxed: Omit<WideProcess, 'isUnsandboxed'>): void {
+    const process = { ...unsandboxed, isUnsandboxed: true }
+    const { server, session, networkMode } = process
+    const mode = networkMode()
+    if (mode !== 'FULL') throw unsandboxedError(server, mode)
+    this.#options.record({ type: 'SANDBOX_OMITTED', server })
+    const facts = { server, session, mode, driver: 'none', hasHostNetwork: true, since: Date.now() }
+    this.#unsandboxed.set(process, facts)
+    this.#wide.add(process)
+    void process.closed.then(() => this.#unsandboxed.delete(process))
   }
 
-  /** Call this when the label of a session has risen. When it returns, nothing leaves that the new label forbids. */
+  /** Those that run now. */
+  list(): readonly OpenSandboxFacts[] {
+    return [...[...this.#open].map(({ facts }) => facts), ...this.#unsandboxed.values()]
+  }
+
+  /**
+   * Call this when the label of a session has risen. When it returns, nothing leaves that the new label forbids, except
+   * from processes with the network of this machine: `ending` waits for these.
+   */
   narrow(): void {
-    for (const opened of this.#open) this.#applyTo(opened)
+    for (const opened of this.#open) if (!opened.facts.hasHostNetwork) this.#applyTo(opened)
+    this.#wide.narrow()
+  }
+
+  /** Resolves when no process of a session reaches more than its label allows; `undefined` if none does. */
+  ending(owner: Pick<Principal, 'user' | 'session'>): Promise<void> | undefined {
+    return this.#wide.isEnding ? this.#wide.ending(toOwnerKey(owner)) : undefined
   }
 
   #applyTo(opened: ServerSandbox): void {
@@ -175,3 +216,12 @@ interface Files {
 
 const toMounts = (workspace: UsedWorkspace | undefined): readonly Mount[] =>
   workspace === undefined ? [] : [{ host: workspace.path, guest: WORKSPACE, access: 'write' }]
+
+const toWideProcess = (opened: ServerSandbox): WideProcess => {
+  const { server, serves, networkMode, onTooWide } = opened.server
+  return {
+    ...{ server, isUnsandboxed: false, session: serves, networkMode, closed: opened.closed },
+    retire: () => onTooWide?.(),
+    kill: (reason) => opened.stop(reason),
+  }
+}

@@ -18,11 +18,17 @@ export interface SandboxedServer {
   readonly env: Readonly<Record<string, string>>
   readonly mounts: readonly string[]
   readonly forwards?: readonly Forward[] | undefined
+  /** Whether it has the network of this machine as long as its session allows everything. */
+  readonly wantsHostNetwork?: boolean
   readonly limits?: Partial<SandboxLimits> | undefined
   /** Whose workspace it sees; `undefined`: one of its own, as long as it runs. */
   readonly session?: string | undefined
-  /** What the session that the process serves allows, at this moment. It only becomes narrower. */
+  /** The session whose calls it gets, also if that is a sub-agent's; `undefined`: none. */
+  readonly serves?: string | undefined
+  /** What that session allows, at this moment. It only becomes narrower. */
   readonly networkMode: () => NetworkMode
+  /** It reaches too much for its session now, and must end: from now on it gets no calls. */
+  readonly onTooWide?: () => void
   /** The calls in flight in the process, at this moment. */
   readonly calls: () => Iterable<CallEgress>
   readonly onNote: (text: string) => void
@@ -33,6 +39,8 @@ export interface OpenSandboxFacts {
   readonly server: string
   readonly driver: string
   readonly mode: NetworkMode
+  /** It has the network of this machine. */
+  readonly hasHostNetwork: boolean
   readonly since: number
   /** The owner key of its session, if it serves one. */
   readonly session: string | undefined
@@ -43,6 +51,7 @@ interface ServerSandboxState {
   readonly driver: string
   readonly server: SandboxedServer
   readonly mode: NetworkMode
+  readonly hasHostNetwork: boolean
   readonly since: number
   readonly onClose: () => void
 }
@@ -60,12 +69,19 @@ export interface Narrowing {
 export class ServerSandbox {
   readonly #state: ServerSandboxState
   #mode: NetworkMode
+  #admitting: Promise<SandboxedProgram> | undefined
   #program: SandboxedProgram | undefined
   #stopReason: string | undefined
+  /** Resolves when nothing inside is alive. */
+  readonly closed: Promise<void>
+  #onClosed: (() => void) | undefined
 
   constructor(state: ServerSandboxState) {
     this.#state = state
     this.#mode = state.mode
+    this.closed = new Promise((resolve) => {
+      this.#onClosed = resolve
+    })
   }
 
   get server(): SandboxedServer {
@@ -73,8 +89,8 @@ export class ServerSandbox {
   }
 
   get facts(): OpenSandboxFacts {
-    const { server, driver, since } = this.#state
-    return { server: server.server, driver, since, mode: this.#mode, session: server.session }
+    const { server, driver, since, hasHostNetwork } = this.#state
+    return { server: server.server, driver, since, mode: this.#mode, hasHostNetwork, session: server.session }
   }
 
   get launch(): Pick<PreparedSandbox, 'command' | 'args' | 'env' | 'descriptors'> {
@@ -87,7 +103,8 @@ export class ServerSandbox {
   }
 
   async admit(child: ChildProcess): Promise<SandboxedProgram> {
-    this.#program = await this.#state.sandbox.admit(child)
+    this.#admitting = this.#state.sandbox.admit(child)
+    this.#program = await this.#admitting
     if (this.#stopReason === undefined) return this.#program
     await this.#program.stop()
     throw new SallyportError('UPSTREAM_UNAVAILABLE', `Server ${this.server.server} ${this.#stopReason}.`)
@@ -97,6 +114,7 @@ export class ServerSandbox {
   stop(reason: string): void {
     this.#stopReason ??= reason
     this.#program?.stop().catch(() => {
+      if (this.#state.hasHostNetwork) return this.server.onNote('It could not be stopped.')
       this.server.onNote('It could not be stopped, so it has no network any more.')
       this.#state.sandbox.setPolicy({ mode: 'NONE', allow: [] })
     })
@@ -113,12 +131,19 @@ export class ServerSandbox {
     return to === from ? undefined : { from, to, cut, took_us: Math.round((performance.now() - startedAt) * 1_000) }
   }
 
-  /** The process must have ended before. */
+  /** The command that started the process must have ended before. */
   async close(): Promise<void> {
     try {
+      if (this.#state.hasHostNetwork) await this.#endProgram()
+      this.#onClosed?.()
       await this.#state.sandbox.close()
     } finally {
       this.#state.onClose()
     }
+  }
+  /** What is inside outlives the command that started it by a moment, in which it could still send. */
+  async #endProgram(): Promise<void> {
+    await this.#admitting?.catch(() => undefined)
+    await this.#program?.stop()
   }
 }

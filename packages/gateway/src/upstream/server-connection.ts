@@ -1,14 +1,7 @@
-import {
-  type Cancellation,
-  callCancelledError,
-  type ErrorCode,
-  type JsonObject,
-  MAY_HAVE_RUN_HINT,
-  messageOf,
-  SallyportError,
-} from '@sallyport/core'
+import { type ErrorCode, type JsonObject, MAY_HAVE_RUN_HINT, messageOf, SallyportError } from '@sallyport/core'
 import { CatalogRefresh } from './catalog-refresh.ts'
 import { type Health, HealthCheck } from './health-check.ts'
+import { IdleTimer } from './idle-timer.ts'
 import type { DroppedMessages, DropReason } from './link/dropped-messages.ts'
 import { type HandshakeResult, performHandshake } from './link/handshake.ts'
 import { type ConnectionIdentity, Link, type LinkEvents } from './link/link.ts'
@@ -18,42 +11,13 @@ import { type CallTimeouts, timeoutsFor } from './link/pending-request.ts'
 import { ResourceWatch } from './resource-watch.ts'
 import { type DeathRecord, NO_DEATHS, planRestart, type RestartPolicy } from './restart-policy.ts'
 import { fetchCatalog, pickHandshake, type ServerCatalog } from './server-catalog.ts'
+import { StartWaiters } from './start-waiters.ts'
 import { stateRefusal } from './state-refusal.ts'
 import type { StderrTail } from './stderr-tail.ts'
 import type { Transport } from './transport.ts'
 import type { UpstreamConfig } from './upstream-config.ts'
 import type { ConversationEvent, Upstream, UpstreamListener, UpstreamReply } from './upstream-interface.ts'
 import type { UpstreamState, UpstreamStatus } from './upstream-status.ts'
-
-/** Calls that wait while their server starts. */
-class StartWaiters {
-  readonly #waiters = new Set<() => void>()
-
-  /** Resolves when the start has succeeded or failed, or after `timeoutMs`, if there is one; the state shows which. */
-  wait(timeoutMs: number | undefined, cancellation: Cancellation | undefined): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const leave = (): void => {
-        clearTimeout(timer)
-        this.#waiters.delete(wake)
-        cancellation?.onCancel(undefined)
-      }
-      const wake = (): void => {
-        leave()
-        resolve()
-      }
-      const timer = timeoutMs === undefined ? undefined : setTimeout(wake, timeoutMs)
-      this.#waiters.add(wake)
-      cancellation?.onCancel((reason) => {
-        leave()
-        reject(callCancelledError(reason))
-      })
-    })
-  }
-
-  wakeAll(): void {
-    for (const wake of [...this.#waiters]) wake()
-  }
-}
 
 export interface ServerConnectionOptions {
   readonly config: UpstreamConfig
@@ -81,6 +45,8 @@ const EXITED_CODES: ReadonlySet<ErrorCode> = new Set(['UPSTREAM_DIED', 'UPSTREAM
 /** The errors of a server that does not speak the era of a handshake. */
 const REFUSED_ERA_CODES: ReadonlySet<ErrorCode> = new Set([...EXITED_CODES, 'UPSTREAM_PROTOCOL', 'UPSTREAM_TIMEOUT'])
 
+const isUnsandboxed = (config: UpstreamConfig): boolean => config.kind === 'stdio' && config.sandbox?.driver === 'none'
+
 /** A session that ends sooner is not renewed before a call needs it. */
 const MIN_SESSION_MS = 10_000
 
@@ -91,8 +57,10 @@ export class ServerConnection implements Upstream {
   readonly #options: ServerConnectionOptions
   readonly #current: CurrentState
   #link: Link | undefined
-  /** Links whose session expired, with calls that may still be answered. */
-  readonly #expired = new Set<Link>()
+  /** Links that were replaced, with calls that may still be answered. */
+  readonly #replaced = new Set<Link>()
+  /** Resolves when the process is gone beside which the present one was started. */
+  #predecessor: Promise<void> | undefined
   #transport: { readonly pid?: number | undefined; readonly hasSession?: boolean } | undefined
   #era: 'legacy' | 'modern' | undefined
   #deaths: DeathRecord = NO_DEATHS
@@ -209,7 +177,7 @@ export class ServerConnection implements Upstream {
     this.#refresh.stop()
     this.#setState('closed', 'the gateway closed it')
     this.#dropLink()
-    for (const link of this.#expired) this.#closeLink(link.close())
+    for (const link of this.#replaced) this.#closeLink(link.close())
     this.watch.close()
     this.#startWaiters.wakeAll()
     await Promise.all(this.#closingLinks)
@@ -237,10 +205,44 @@ export class ServerConnection implements Upstream {
     if (cause === 'background' && this.#current.age < MIN_SESSION_MS) return
     this.#link = undefined
     this.#dropLink()
-    this.#expired.add(link)
-    this.#closeLink(link.closeWhenIdle().finally(() => this.#expired.delete(link)))
+    this.#replaced.add(link)
+    this.#closeLink(link.closeWhenIdle().finally(() => this.#replaced.delete(link)))
     this.#setState('starting', 'its session expired')
     void this.#connect()
+  }
+
+  /** Another process starts at once, beside this one, which still answers what it has got. */
+  #replaceProcess(link: Link): void {
+    if (this.#link !== link) return
+    // A handshake is only repeated.
+    const closing = this.#state === 'ready' ? link.retire() : link.close()
+    this.#link = undefined
+    this.#dropLink()
+    this.#replaced.add(link)
+    const gone = closing.catch(() => undefined).finally(() => this.#replaced.delete(link))
+    this.#closeLink(closing)
+    if (isUnsandboxed(this.config))
+      return this.#stayStopped('it runs without a sandbox, and its session holds private data')
+    this.#predecessor = gone
+    this.#setState('starting', 'its session may reach less now')
+    void this.#connect()
+  }
+
+  /** Without a sandbox it does not run for its session any more, and a session never becomes less private. */
+  #stayStopped(reason: string): void {
+    this.#dropLink()
+    this.#setState('stopped', reason)
+    this.#startWaiters.wakeAll()
+  }
+
+  /** Perhaps two of them cannot run at the same time: it is started again when the other one is gone. */
+  #connectAlone(predecessor: Promise<void>): void {
+    this.#predecessor = undefined
+    this.#dropLink()
+    this.#setState('starting', 'its session may reach less now')
+    void predecessor.then(() => {
+      if (this.#state === 'starting' && this.#link === undefined) void this.#connect()
+    })
   }
 
   async #connect(): Promise<void> {
@@ -285,6 +287,7 @@ export class ServerConnection implements Upstream {
       onWarning: (text: string) => this.#logMessage(text),
       onDropped: (reason) => this.#onDropped(reason),
       onSessionExpired: (cause) => this.#renewSession(link(), cause),
+      onTooWide: () => this.#replaceProcess(link()),
       resend: (call) => this.#resend(call),
       onClose: (reason: string) => isCurrent() && this.#state === 'ready' && this.#onLost(reason),
     }
@@ -294,7 +297,10 @@ export class ServerConnection implements Upstream {
     this.#era = catalog.era
     this.#handshake = pickHandshake(catalog)
     const mayLog = catalog.era === 'legacy' && catalog.capabilities.logging !== undefined
+    const level = this.#logLevel?.level
     this.#logLevel = mayLog ? new LogLevelSetting(link, this.config.timeouts.call) : undefined
+    if (level !== undefined) void this.#logLevel?.ensureLevel(level)
+    this.#predecessor = undefined
     const [{ id }, { attempt }] = [this.config, this.#deaths]
     // A server that was idle was started on purpose, so earlier crashes do not count.
     const wasLost = this.#state !== 'starting'
@@ -320,6 +326,8 @@ export class ServerConnection implements Upstream {
       error instanceof SallyportError
         ? error
         : new SallyportError('UPSTREAM_UNAVAILABLE', String(error), { cause: error })
+    if (isUnsandboxed(this.config) && failure.code === 'SANDBOX_UNAVAILABLE') return this.#stayStopped(failure.text)
+    if (this.#predecessor !== undefined) return this.#connectAlone(this.#predecessor)
     const probing = this.config.era === 'auto' && this.#era === undefined && EXITED_CODES.has(failure.code)
     if (probing) {
       // Some servers exit when they get a method that they do not know.
@@ -461,40 +469,5 @@ class CurrentState {
     this.reason = reason
     this.retryAt = undefined
     this.#changedAt = performance.now()
-  }
-}
-
-interface IdleTimerOptions {
-  /** If missing, it never fires. */
-  readonly afterMs: number | undefined
-  readonly idleFor: () => number
-  readonly onIdle: () => void
-}
-
-/** Fires when nothing has happened for a while. It checks only when the time may be over, so activity costs nothing. */
-class IdleTimer {
-  readonly #options: IdleTimerOptions
-  #timer: NodeJS.Timeout | undefined
-
-  constructor(options: IdleTimerOptions) {
-    this.#options = options
-  }
-
-  start(): void {
-    const { afterMs } = this.#options
-    if (afterMs !== undefined) this.#schedule(afterMs, afterMs)
-  }
-
-  stop(): void {
-    clearTimeout(this.#timer)
-  }
-
-  #schedule(after: number, delay: number): void {
-    clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => {
-      const left = after - this.#options.idleFor()
-      if (left > 0) this.#schedule(after, left)
-      else this.#options.onIdle()
-    }, delay)
   }
 }

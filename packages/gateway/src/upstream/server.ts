@@ -26,6 +26,8 @@ export interface NewConnectionOptions {
   readonly identity: ConnectionIdentity
   /** Of the session that the connection is for; `undefined` if it is for no session. */
   readonly networkMode?: ClientCall['networkMode']
+  /** The session that it is for, also if that is a sub-agent's. */
+  readonly session?: string | undefined
   /** Whose files a process in a sandbox shares; `undefined`: nobody's. */
   readonly workspaceOf?: string | undefined
   /** The calls in flight on the connection, for its sandbox. */
@@ -319,6 +321,7 @@ export class Server implements Upstream {
         identity,
         // A session whose label nobody knows reaches nothing.
         networkMode: networkMode ?? (() => 'NONE'),
+        session,
         // A sub-agent reads data that its parent must not see, so it shares no files with anybody.
         workspaceOf: endsSession ? undefined : session,
         calls: () => watched,

@@ -28,6 +28,11 @@ export interface TransportEvents {
    * may still get an answer. Only transports with sessions call it.
    */
   onSessionExpired?(id?: number): void
+  /**
+   * It must end, since it reaches too much for its session. It gets no further requests, and is killed soon if those in
+   * flight are not answered. Only programs with the network of this machine are ended like this.
+   */
+  onTooWide?(): void
   /** A harmless problem: an invalid line, a BOM, a line of stderr. */
   onWarning(text: string): void
   /** The connection is gone, and all requests in flight with it. Called once, and not after `close`. */

@@ -75,7 +75,7 @@ export interface UpstreamContext {
   readonly watchdog: Watchdog
   /** For servers that are told who calls. */
   readonly callerKeys?: CallerKeySource | undefined
-  readonly sandboxes?: Pick<Sandboxes, 'open'> | undefined
+  readonly sandboxes?: Pick<Sandboxes, 'open' | 'addUnsandboxed'> | undefined
   /** The marks of all processes that we start are below this one. */
   readonly runMark: string
   /** What was learned about a server in the last run. */
@@ -95,14 +95,14 @@ export function openUpstream(config: ServerConfig, listener: UpstreamListener, c
     clientInfo: context.clientInfo,
     asks: context.lastKnown(config.id)?.asks,
     era: context.lastKnown(config.id)?.era,
-    connect: ({ config: one, networkMode, workspaceOf, calls, ...own }) =>
+    connect: ({ config: one, networkMode, session, workspaceOf, calls, ...own }) =>
       openConnection(
         {
           ...own,
           dropped,
           ...(one.kind === 'docker-gateway'
             ? prepareDockerParts(one, context)
-            : preparePlainParts(one, { ...context, networkMode, workspaceOf, calls })),
+            : preparePlainParts(one, { ...context, networkMode, session, workspaceOf, calls })),
         },
         context,
       ),
@@ -113,7 +113,8 @@ type PlainConfig = Exclude<ServerConfig, DockerGatewayConfig>
 type ConnectionParts = Pick<OpenConnectionOptions, 'config' | 'messages' | 'createTransport' | 'startTimeoutMs'>
 
 /** What one connection needs to know besides. */
-type ConnectionContext = UpstreamContext & Pick<NewConnectionOptions, 'networkMode' | 'workspaceOf' | 'calls'>
+type ConnectionContext = UpstreamContext &
+  Pick<NewConnectionOptions, 'networkMode' | 'session' | 'workspaceOf' | 'calls'>
 
 function preparePlainParts(config: PlainConfig, context: ConnectionContext): ConnectionParts {
   const filter = getFilter(config)
@@ -182,8 +183,8 @@ function buildTransport(config: PlainConfig, stderr: StderrTail, context: Connec
     const { environment, watchdog } = context
     const startVariables = forwarding && createStartVariables(forwarding, () => transport)
     const mark = nextMark(config, context)
-    const openSandbox = config.sandbox && createSandboxOpener(config, config.sandbox, { stderr, ...context })
-    const own = { config, environment, mark, watchdog, stderr, startVariables, openSandbox }
+    const isolation = config.sandbox && prepareIsolation(config, config.sandbox, { stderr, ...context })
+    const own = { config, environment, mark, watchdog, stderr, startVariables, ...isolation }
     const transport: Transport = new StdioTransport(own)
     return transport
   }
@@ -192,30 +193,35 @@ function buildTransport(config: PlainConfig, stderr: StderrTail, context: Connec
   return forwarding ? addAudience(transport, forwarding) : transport
 }
 
-type OpenSandbox = NonNullable<StdioTransportOptions['openSandbox']>
+type Isolation = Pick<StdioTransportOptions, 'openSandbox' | 'addUnsandboxed'>
 
-function createSandboxOpener(
+function prepareIsolation(
   { id, command, args, cwd }: StdioServerConfig,
   { driver, image, network, mounts, limits, forwards }: ServerSandbox,
   {
     sandboxes,
-    networkMode,
+    // A process that serves no session lists what there is to everybody.
+    networkMode = () => 'FULL',
+    session,
     workspaceOf,
     calls = () => [],
     stderr,
   }: ConnectionContext & { readonly stderr: StderrTail },
-): OpenSandbox {
-  return async (env) => {
+): Isolation {
+  if (driver === 'none')
+    return { addUnsandboxed: (program) => sandboxes?.addUnsandboxed({ server: id, session, networkMode, ...program }) }
+  const openSandbox: Isolation['openSandbox'] = async (env, onTooWide) => {
     if (sandboxes === undefined)
       throw new SallyportError('SANDBOX_UNAVAILABLE', `Server ${id} needs a sandbox, and this program provides none.`)
     return sandboxes.open({
       ...{ server: id, driver, image },
       command: [command, ...args],
-      ...{ cwd, env, mounts, limits, forwards, session: workspaceOf },
-      // A process that serves no session lists what there is to everybody.
-      networkMode: network === 'none' ? () => 'NONE' : (networkMode ?? (() => 'FULL')),
-      calls,
+      ...{ cwd, env, mounts, limits, forwards, session: workspaceOf, serves: session },
+      wantsHostNetwork: network === 'host',
+      networkMode: network === 'none' ? () => 'NONE' : networkMode,
+      ...{ calls, onTooWide },
       onNote: (text) => stderr.push(Buffer.from(`${text}\n`)),
     })
   }
+  return { openSandbox }
 }

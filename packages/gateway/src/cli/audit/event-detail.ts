@@ -31,9 +31,11 @@ const DETAILS: Details = {
   UPSTREAM_RESTARTED: ({ attempt, took_ms }) => `attempt ${attempt} took ${formatDuration(took_ms)}`,
   COUNTERPART_DRIFTED: ({ missing, differing }) =>
     listsText({ missing, differing }) || 'it offers the same tools again',
-  SANDBOX_STARTED: ({ driver, mode }) => `${driver}, network mode ${mode}`,
-  SANDBOX_NARROWED: ({ from, to, cut, took_us }) =>
-    `${from} → ${to} in ${took_us} µs, ${counted(cut, 'connection', 'connections')} ended`,
+  SANDBOX_STARTED: ({ driver, mode, network }) =>
+    `${driver}, network mode ${mode}${network === 'host' ? ', with the network of this machine' : ''}`,
+  SANDBOX_OMITTED: () => 'without the sandbox that sandbox.default asks for (allow_unsandboxed)',
+  SANDBOX_NARROWED: ({ from, to, cut, took_us, ended }) =>
+    `${from} → ${to} in ${took_us} µs, ${ended ? 'its process was ended' : `${counted(cut, 'connection', 'connections')} ended`}`,
   SANDBOX_STOPPED: reasonOf,
   EGRESS_DECIDED: formatConnection,
   TOOLS_DISCOVERED: ({ added, removed, changed }) => listsText({ added, removed, changed }),

@@ -347,6 +347,8 @@ const FIXES: Readonly<Partial<Record<ErrorCode, string>>> = {
   UPSTREAM_UNAVAILABLE: 'See `sallyport servers <name>` for why its server cannot be reached.',
   UPSTREAM_DISABLED: 'Its server is switched off: set `enabled: true` in config.yaml.',
   UPSTREAM_NEEDS_LOGIN: 'Its server requires a login: see `sallyport servers <name>`.',
+  UPSTREAM_NARROWED:
+    'Its process had to end, since its session may reach less now. Make the call again, if twice does no harm.',
   UPSTREAM_GONE: 'Its server had ended before the call was sent: try again.',
   UPSTREAM_DIED: 'Its server ended in the middle of the call: see `sallyport servers <name>` for its last messages.',
   UPSTREAM_TIMEOUT:

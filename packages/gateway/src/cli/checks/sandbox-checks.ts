@@ -33,9 +33,10 @@ export function checkNeededSandboxes(
     server.enabled && server.kind === 'stdio' && server.sandbox !== undefined ? [server.sandbox] : [],
   )
   const needs = new Map(
-    sandboxes.map(({ driver, image }): [string, Need] => {
+    sandboxes.flatMap(({ driver, image }): [string, Need][] => {
+      if (driver === 'none') return []
       const content = image === undefined ? 'program' : 'image'
-      return [`${driver} ${content}`, { driver, content }]
+      return [[`${driver} ${content}`, { driver, content }]]
     }),
   )
   return withProbe(environment, async (probe) => {

@@ -145,10 +145,16 @@ function commandText({ command, args = [] }: ServerView['config']): string | und
   return words.length === 0 ? undefined : visibleLine(words.join(' '))
 }
 
+const NETWORKS = {
+  brokered: 'its network follows the label of the session',
+  host: 'it has the network of this machine until its session holds private data',
+  none: 'without a network',
+} as const
+
 function sandboxText(sandbox: ServerView['config']['sandbox']): string | undefined {
   if (sandbox === undefined) return undefined
-  const network = sandbox.network === 'none' ? 'without a network' : 'its network follows the label of the session'
-  return `${sandbox.driver}, ${network}`
+  if (sandbox.driver === 'none') return 'none (allow_unsandboxed): it runs only for sessions without private data'
+  return `${sandbox.driver}, ${NETWORKS[sandbox.network]}`
 }
 
 function callersText({ takesCallers, config }: ServerView): string | undefined {

@@ -49,7 +49,8 @@ function build(settings: Settings, flags: Flags): Exported {
   const usesList = servers.some(({ modes }) => modes.includes('PROXIED'))
   const deployment = { allow, servers }
   const text = flags.to === 'k8s' ? exportKubernetes(deployment) : exportCompose(deployment)
-  return { text, notes: [...(usesList ? empty : []), ...describeLeftOut(settings.servers, servers)] }
+  const notes = [...describeHostNetworks(settings.servers, servers), ...describeLeftOut(settings.servers, servers)]
+  return { text, notes: [...(usesList ? empty : []), ...notes] }
 }
 
 function refuseDeploymentFlags({ to, server, image, isolated }: Flags): void {
@@ -161,6 +162,17 @@ function toName(server: string): string {
   const plain = server.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')
   const name = plain.slice(0, MAX_NAME).replaceAll(/^-+|-+$/g, '')
   return /^[a-z]/.test(name) ? name : `server-${name}`.replace(/-$/, '')
+}
+
+function describeHostNetworks(all: readonly ServerConfig[], deployed: readonly DeployedServer[]): readonly string[] {
+  const found = all.filter(
+    (config) =>
+      config.kind === 'stdio' &&
+      config.sandbox?.network === 'host' &&
+      deployed.some(({ server }) => server === config.id),
+  )
+  const names = found.map(({ id }) => id).join(', ')
+  return names === '' ? [] : [`"network: host" is not exported: its instance in FULL has the proxy only (${names}).`]
 }
 
 function describeLeftOut(all: readonly ServerConfig[], deployed: readonly DeployedServer[]): readonly string[] {

@@ -94,7 +94,8 @@ function readIncludedEntry(
 
 /** What takes away from the sandbox that config.yaml asks for. */
 const findWidening = ({ sandbox }: StdioServerConfig): string | undefined => {
-  if (sandbox === undefined) return 'allow_unsandboxed'
+  if (sandbox === undefined || sandbox.driver === 'none') return 'allow_unsandboxed'
+  if (sandbox.network === 'host') return 'network'
   if (sandbox.limits !== undefined) return 'limits'
   return sandbox.mounts.length > 0 ? 'mounts' : undefined
 }

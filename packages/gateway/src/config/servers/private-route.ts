@@ -7,9 +7,17 @@ export type PrivateRoute = 'isolated-instance' | 'allowed-host' | 'sandbox'
 /** `undefined`: calls of the server may send data anywhere. */
 export function findPrivateRoute(server: ServerConfig | undefined, labels: LabelSettings): PrivateRoute | undefined {
   if (server !== undefined && 'urlIsolated' in server && server.urlIsolated !== undefined) return 'isolated-instance'
-  if (server !== undefined && 'sandbox' in server && server.sandbox !== undefined) return 'sandbox'
+  if (server !== undefined && isSandboxed(server)) return 'sandbox'
   return server !== undefined && isAllowedHost(server, labels) ? 'allowed-host' : undefined
 }
+
+/** Whether programs of the server run in a sandbox. */
+export const isSandboxed = (server: ServerConfig): boolean =>
+  server.kind === 'stdio' && server.sandbox !== undefined && server.sandbox.driver !== 'none'
+
+/** Whether a process of it has to end when its session gets private data: its entry refuses the sandbox of all others. */
+export const refusesSandbox = (server: ServerConfig | undefined): boolean =>
+  server?.kind === 'stdio' && server.sandbox?.driver === 'none'
 
 /** The routes that the operator can give to a server in config.yaml. */
 export function listPossibleRoutes(server: ServerConfig | undefined): readonly PrivateRoute[] {

@@ -21,7 +21,7 @@ export function readSandbox(source: EntrySource<ServerEntry>): ServerSandbox | u
     )
   if (isolates)
     return {
-      driver: chooseDriver(source),
+      driver: entry.network === 'host' ? requireBubblewrap(source) : chooseDriver(source),
       image,
       network: entry.network ?? 'brokered',
       mounts: readMounts(source),
@@ -34,8 +34,11 @@ export function readSandbox(source: EntrySource<ServerEntry>): ServerSandbox | u
         node.children.get(key) ?? node,
         'expected "sandbox: auto" beside it: it has no effect without a sandbox.',
       )
-  return undefined
+  return sandboxDefault.isolates ? WITHOUT_SANDBOX : undefined
 }
+
+/** Others are isolated by default, so this one runs only for sessions that hold no private data. */
+const WITHOUT_SANDBOX: ServerSandbox = { driver: 'none', network: 'host', mounts: [] }
 
 /** The egress proxy listens there. */
 const TAKEN_PORT = 3128
@@ -57,6 +60,23 @@ function readForwards({ entry, node, log }: EntrySource<ServerEntry>): ServerSan
 function chooseDriver({ entry: { sandbox, image }, sandboxDefault }: EntrySource<ServerEntry>): SandboxDriverName {
   if (sandbox !== undefined && sandbox !== 'none' && sandbox !== 'auto') return sandbox
   return image !== undefined && sandboxDefault.driver === 'bubblewrap' ? 'auto' : sandboxDefault.driver
+}
+
+/** Only bubblewrap can give a program the network of this machine, and take its unix sockets away. */
+function requireBubblewrap(source: EntrySource<ServerEntry>): SandboxDriverName {
+  const { entry, node, log } = source
+  const driver = chooseDriver(source)
+  if (entry.image !== undefined || driver === 'docker' || driver === 'podman')
+    log.error(
+      node.children.get('network') ?? node,
+      'expected "brokered" or "none": only a program of this machine in bubblewrap can have the network of this machine. Without "image", write "sandbox: bubblewrap" beside it.',
+    )
+  if (entry.forwards !== undefined)
+    log.error(
+      node.children.get('forwards') ?? node,
+      'expected no "forwards" beside "network: host": the program connects to hosts itself.',
+    )
+  return 'bubblewrap'
 }
 
 function checkImage({ entry: { image, sandbox }, node, log }: EntrySource<ServerEntry>): void {

@@ -85,7 +85,7 @@ function shareProcess({ entry, node, log }: Source, sandbox: ServerSandbox | und
   if (entry.per === 'gateway')
     log.error(
       node.children.get('per') ?? node,
-      'expected "session": a server in a sandbox has a process for each session.',
+      'expected "session": a server in a sandbox, or one that runs without it although sandbox.default asks for one, has a process for each session.',
     )
   return { per: 'session' as const, sandbox }
 }

@@ -118,7 +118,7 @@ export const COMMON_KEYS = {
   forwards: optional(list('a list such as [{listen: 5432, to: "db.internal:5432"}]', forward)),
   limits: optional(processLimitsSchema),
   mounts: optional(stringList('a list of files and folders, such as ["/srv/data", "/srv/work:rw"]')),
-  network: optional(oneOf(['brokered', 'none'])),
+  network: optional(oneOf(['brokered', 'host', 'none'])),
   image: optional(nonEmptyString('a container image, such as "registry.example/server:1"', 500)),
   sandbox: optional(oneOf(['auto', 'bubblewrap', 'docker', 'podman', 'none'])),
   urlIsolated: optional(nonEmptyString('an address such as "https://host/mcp"')),

@@ -1,10 +1,12 @@
 import {
   isAtLeast,
   isPrivate,
+  networkModeFor,
   type Permission,
   type PolicyValue,
   quoteForShell,
   quoteText,
+  type Sensitivity,
   type Step,
   type Verdict,
 } from '@sallyport/core'
@@ -12,12 +14,15 @@ import { reviewName } from '../../catalog/catalog.ts'
 import type { LabelSettings, PrivateRoute } from '../../config/config.ts'
 import { computePin, PUBLIC_LABEL, type SessionLabel } from '../../governance/governance.ts'
 import type { Call } from '../call.ts'
+import { unsandboxedError } from '../../sandbox/sandbox.ts'
 import type { CallContext } from './call-context.ts'
 
 export interface LabelStepOptions {
   readonly labelSettings: () => LabelSettings
   /** `undefined`: calls of the server may send data anywhere. */
   readonly privateRouteOf: (server: string) => PrivateRoute | undefined
+  /** Whether its entry refuses the sandbox that others have: it does not run for a private session, whatever the call. */
+  readonly refusesSandbox?: ((server: string) => boolean) | undefined
 }
 
 /** What the step looks at of a call. */
@@ -39,6 +44,7 @@ export function decideByLabel(subject: LabelledCallFacts, options: LabelStepOpti
   const { label, rules, call, grant } = subject
   const { privateFrom, untrusted } = options.labelSettings()
   if (!isPrivate(label.sensitivity, privateFrom)) return allowed(`the session is ${label.sensitivity}`)
+  if (options.refusesSandbox?.(call.offer.server)) return cannotRun(subject, privateFrom)
   const { permission } = rules.policy
   // The person read another definition if the server has changed it since.
   const isGranted = grant?.isForPrivateData === true && grant.definition === computePin(call.offer)
@@ -96,6 +102,11 @@ function refuse({ call, label, rules }: LabelledCallFacts, route: PrivateRoute |
   const why = route === 'allowed-host' ? 'its host is allowed for CONFIDENTIAL data only' : 'it may reach out (CONNECT)'
   const reason = `${name} of server ${server} was not called: ${why}, and this session ${describeLabel(label)}.`
   return { outcome: 'ask', code: 'PRIVATE_SESSION', reason, ...ruleOf(rules.policy.permission) }
+}
+
+function cannotRun({ call, label }: LabelledCallFacts, privateFrom: Sensitivity): Verdict {
+  const { code, text } = unsandboxedError(call.offer.server, networkModeFor(label.sensitivity, privateFrom))
+  return { outcome: 'deny', code, reason: text }
 }
 
 function askAfterUntrusted({ call, label, rules }: LabelledCallFacts): Verdict {

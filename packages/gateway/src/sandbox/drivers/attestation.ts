@@ -22,6 +22,8 @@ export interface Expectation {
   readonly mounts: readonly ExpectedMount[]
   /** Who runs in it: one user of a namespace of its own, or any user of this machine but root. */
   readonly user: { readonly userMap: string; readonly groupMap: string } | 'ordinary'
+  /** It has the network of this machine. */
+  readonly hasHostNetwork?: boolean
   /** Whether a filter of system calls must be in force. */
   readonly isFiltered?: boolean
   /** The only descriptor besides stdin, stdout and stderr that leads anywhere. */
@@ -35,7 +37,7 @@ export function attest(pid: number, expected: Expectation): readonly string[] {
   const facts = readProcessFacts(pid)
   return [
     ...findSharedNamespaces(facts, expected),
-    ...findNetwork(facts),
+    ...(expected.hasHostNetwork ? [] : findNetwork(facts)),
     ...findPrivileges(facts, expected),
     ...findUnexpectedMounts(facts, expected),
     ...findExchangedFiles(pid, expected),
@@ -48,9 +50,10 @@ export function identityOf(path: string): FileIdentity {
   return { dev, ino }
 }
 
-function findSharedNamespaces({ namespaces }: ProcessFacts, { user }: Expectation): readonly string[] {
+function findSharedNamespaces({ namespaces }: ProcessFacts, expected: Expectation): readonly string[] {
   const own = readNamespaces('self')
-  const needed = NAMESPACES.filter((name) => name !== 'user' || user !== 'ordinary')
+  const shared = [expected.user === 'ordinary' && 'user', expected.hasHostNetwork && 'net']
+  const needed = NAMESPACES.filter((name) => !shared.includes(name))
   return needed
     .filter((name) => namespaces[name] === own[name])
     .map((name) => `it shares the ${name} namespace of this machine`)

@@ -1,4 +1,4 @@
-import { existsSync, lstatSync, readlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, lstatSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type ExpectedMount, identityOf } from './attestation.ts'
 import type { SandboxParts, SandboxSpec } from './driver.ts'
@@ -74,9 +74,9 @@ export const SHARED_MEMORY_BYTES = 256 * 1024 * 1024
 export function buildArguments(options: BubblewrapOptions): BubblewrapArguments {
   const { spec, parts, user, tools } = options
   const files = [
-    ...writeUserFiles(parts.folder, user),
+    ...writeUserFiles(parts.folder, user, spec.hasHostNetwork ? readNameFiles() : OWN_NAMES),
     ...tools,
-    { host: parts.egressSocket, guest: EGRESS_SOCKET },
+    ...(spec.hasHostNetwork ? [] : [{ host: parts.egressSocket, guest: EGRESS_SOCKET }]),
   ].map((file) => ({ ...file, access: 'read' as const }))
   const system = [...SYSTEM_FOLDERS, ...SYSTEM_SETTINGS].filter((path) => existsSync(path))
   const isLink = (path: string): boolean => lstatSync(path).isSymbolicLink()
@@ -85,7 +85,8 @@ export function buildArguments(options: BubblewrapOptions): BubblewrapArguments 
   const shared = SHARED_PROC.filter((path) => existsSync(path))
   const masked = MASKED_PROC.filter((path) => existsSync(path))
   const args = [
-    ...['--unshare-user', '--disable-userns', '--unshare-net', '--unshare-pid', '--unshare-ipc', '--unshare-uts'],
+    ...['--unshare-user', '--disable-userns', '--unshare-pid', '--unshare-ipc', '--unshare-uts'],
+    ...(spec.hasHostNetwork ? [] : ['--unshare-net']),
     ...['--unshare-cgroup-try', '--hostname', 'sandbox', '--uid', `${user.uid}`, '--gid', `${user.gid}`],
     ...['--die-with-parent', '--new-session', '--cap-drop', 'ALL'],
     ...folders.flatMap((path) => ['--ro-bind', path, path]),
@@ -131,13 +132,21 @@ function expectMount({ host, guest, access }: SandboxSpec['mounts'][number]): Ex
   return { point: guest, access, file: identityOf(host) }
 }
 
+const OWN_NAMES = { hosts: '127.0.0.1 localhost sandbox\n::1 localhost sandbox\n' }
+
+/** How this machine finds hosts, for a program that has its network. */
+function readNameFiles(): Readonly<Record<string, string>> {
+  const names = ['hosts', 'resolv.conf'].filter((name) => existsSync(`/etc/${name}`))
+  return Object.fromEntries(names.map((name) => [name, readFileSync(`/etc/${name}`, 'utf8')]))
+}
+
 /** Programs look up their own user, and `localhost`. The files of the machine name all of its users. */
-export function writeUserFiles(folder: string, { uid, gid }: SandboxUser) {
-  const files = {
-    passwd: `user:x:${uid}:${gid}::${HOME}:/bin/sh\n`,
-    group: `user:x:${gid}:\n`,
-    hosts: '127.0.0.1 localhost sandbox\n::1 localhost sandbox\n',
-  }
+export function writeUserFiles(
+  folder: string,
+  { uid, gid }: SandboxUser,
+  names: Readonly<Record<string, string>> = OWN_NAMES,
+) {
+  const files = { passwd: `user:x:${uid}:${gid}::${HOME}:/bin/sh\n`, group: `user:x:${gid}:\n`, ...names }
   return Object.entries(files).map(([name, content]) => {
     const host = join(folder, name)
     writeFileSync(host, content, { mode: 0o644, flag: 'wx' })

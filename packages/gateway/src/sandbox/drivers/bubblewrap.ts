@@ -19,6 +19,8 @@ import { buildSyscallFilter } from './syscall-filter.ts'
 const PIPES = { options: 3, info: 4, gate: 5, filter: 6 } as const
 const PROBE_TIMEOUT_MS = 30_000
 const FILTER = buildSyscallFilter()
+/** It can connect to no other sandbox: whoever has the network of this machine could pass on a connection. */
+const FILTER_OF_HOST_NETWORK = buildSyscallFilter({ refusesUnixSockets: true })
 /** How bubblewrap exits if its program was killed: 128 + SIGKILL. */
 const KILLED = 137
 
@@ -60,9 +62,9 @@ interface Preparation {
 }
 
 function prepare({ bwrap, spec, parts }: Preparation): PreparedSandbox {
-  const bridge = chooseBridge(spec.forwards)
+  const { filter, bridge, ports, tools } = spec.hasHostNetwork ? planHostNetwork() : planOwnNetwork(spec)
   const user = chooseUser()
-  const { args, mounts } = buildArguments({ spec, parts, user, tools: [...bridge.tools, NODE_PROXY] })
+  const { args, mounts } = buildArguments({ spec, parts, user, tools })
   const variables = Object.entries(spec.env).flatMap(([name, value]) => ['--setenv', name, value])
   const maps = {
     userMap: `${user.uid} ${process.getuid?.()} 1`,
@@ -70,10 +72,13 @@ function prepare({ bwrap, spec, parts }: Preparation): PreparedSandbox {
   }
   const admission: Admission = {
     options: [...args, ...variables, ...filterOptions(PIPES.filter)],
-    filter: FILTER,
-    expected: { mounts, user: maps, gate: PIPES.gate, isFiltered: FILTER !== undefined },
+    filter,
+    expected: {
+      ...{ mounts, user: maps, gate: PIPES.gate, isFiltered: filter !== undefined },
+      hasHostNetwork: spec.hasHostNetwork ?? false,
+    },
     pipes: PIPES,
-    ports: [BRIDGE_PORT, ...(spec.forwards ?? []).map(({ listen }) => listen)],
+    ports,
   }
   const cgroup = openCgroup(basename(parts.folder), spec.limits)
   let isTooLarge = false
@@ -100,6 +105,33 @@ function prepare({ bwrap, spec, parts }: Preparation): PreparedSandbox {
   }
 }
 
+/** How programs inside find a network, and what of their system calls is refused. */
+interface NetworkPlan {
+  readonly filter: Buffer | undefined
+  readonly bridge: Pick<Bridge, 'commands'>
+  /** Where the bridge listens. */
+  readonly ports: readonly number[]
+  readonly tools: Bridge['tools']
+}
+
+function planOwnNetwork({ forwards = [] }: SandboxSpec): NetworkPlan {
+  const bridge = chooseBridge(forwards)
+  const ports = [BRIDGE_PORT, ...forwards.map(({ listen }) => listen)]
+  return { filter: FILTER, bridge, ports, tools: [...bridge.tools, NODE_PROXY] }
+}
+
+function planHostNetwork(): NetworkPlan {
+  if (FILTER_OF_HOST_NETWORK !== undefined)
+    return { filter: FILTER_OF_HOST_NETWORK, bridge: { commands: [] }, ports: [], tools: [] }
+  throw new SallyportError(
+    'SANDBOX_UNAVAILABLE',
+    `"network: host" does not work on this processor (${process.arch}).`,
+    {
+      hint: 'It needs a filter of system calls, which there is for x64 and arm64. Remove the key: then the server reaches public addresses through the egress proxy.',
+    },
+  )
+}
+
 const filterOptions = (pipe: number): readonly string[] => (FILTER === undefined ? [] : ['--seccomp', `${pipe}`])
 
 const describeKill = ({ memory }: SandboxLimits): string =>
@@ -115,7 +147,7 @@ function chooseUser(): SandboxUser {
  * Starts the bridge, waits for the word that the sandbox is as it should be, and becomes the program. The bridge is in
  * a subshell, so that the program gets no child that it does not know.
  */
-function launchScript({ commands }: Bridge, limits: readonly string[]): string {
+function launchScript({ commands }: Pick<Bridge, 'commands'>, limits: readonly string[]): string {
   const { gate } = PIPES
   return [
     ...commands.map((command) => `( ${command} </dev/null >/dev/null 2>&1 ${gate}<&- & )`),

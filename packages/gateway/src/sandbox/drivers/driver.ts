@@ -34,6 +34,8 @@ export interface SandboxSpec extends CommonSpec {
   readonly program: string
   readonly args: readonly string[]
   readonly cwd: string
+  /** The network of this machine instead of the egress proxy. Only for bubblewrap. */
+  readonly hasHostNetwork?: boolean
 }
 
 /** Raw TCP from a port inside to a host, under the policy of the egress proxy. */

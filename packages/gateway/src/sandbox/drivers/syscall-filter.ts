@@ -3,9 +3,18 @@
  * It refuses what no ordinary program needs and where bugs of the kernel are found, and sockets of families that the
  * namespace of the network does not hold. `undefined`: the numbers of this architecture are not known here.
  */
-export function buildSyscallFilter(architecture: string = process.arch): Buffer | undefined {
+export function buildSyscallFilter({
+  architecture = process.arch,
+  refusesUnixSockets = false,
+}: FilterOptions = {}): Buffer | undefined {
   const system = SYSTEMS[architecture]
-  return system && encode(writeProgram(system))
+  return system && encode(writeProgram(system, refusesUnixSockets))
+}
+
+export interface FilterOptions {
+  readonly architecture?: string
+  /** All but pairs of connected ones, with which a program speaks to those that it starts. */
+  readonly refusesUnixSockets?: boolean
 }
 
 interface System {
@@ -59,6 +68,8 @@ const SYSTEMS: Readonly<Record<string, System>> = {
 
 const ERROR = { EPERM: 1, ENOSYS: 38, EAFNOSUPPORT: 97 } as const
 const FAMILY = { unix: 1, inet: 2, inet6: 10, netlink: 16 } as const
+/** SOCK_DGRAM and SOCK_RAW have it. One of a pair of these can be connected to any other socket; of other pairs not. */
+const DATAGRAM_BIT = 2
 /** Addresses and routes, which programs ask for to list the interfaces. */
 const NETLINK_ROUTE = 0
 /** CLONE_NEWNS, …CGROUP, …UTS, …IPC, …USER, …PID and …NET. */
@@ -94,8 +105,9 @@ const when = (condition: Condition, value: number, then: readonly Instruction[])
   ...then,
 ]
 
-function writeProgram(system: System): readonly Instruction[] {
+function writeProgram(system: System, refusesUnixSockets: boolean): readonly Instruction[] {
   const { audit, foreignFrom, refused, missing, clone, socket, socketpair, ioctl } = system
+  const families = refusesUnixSockets ? [FAMILY.inet, FAMILY.inet6] : [FAMILY.unix, FAMILY.inet, FAMILY.inet6]
   const allowIf = (value: number): readonly Instruction[] => when('equal', value, [ALLOW])
   return [
     load(ARCHITECTURE_AT),
@@ -111,10 +123,15 @@ function writeProgram(system: System): readonly Instruction[] {
       ...TYPING.flatMap((request) => when('equal', request, [refuse(ERROR.EPERM)])),
       ALLOW,
     ]),
-    ...when('equal', socketpair, [load(argumentAt(0)), ...allowIf(FAMILY.unix), refuse(ERROR.EAFNOSUPPORT)]),
+    ...when('equal', socketpair, [
+      ...(refusesUnixSockets
+        ? [load(argumentAt(1)), ...when('anyBit', DATAGRAM_BIT, [refuse(ERROR.EAFNOSUPPORT)])]
+        : []),
+      ...[load(argumentAt(0)), ...allowIf(FAMILY.unix), refuse(ERROR.EAFNOSUPPORT)],
+    ]),
     ...when('equal', socket, [
       load(argumentAt(0)),
-      ...[FAMILY.unix, FAMILY.inet, FAMILY.inet6].flatMap(allowIf),
+      ...families.flatMap(allowIf),
       ...when('equal', FAMILY.netlink, [load(argumentAt(2)), ...allowIf(NETLINK_ROUTE)]),
       refuse(ERROR.EAFNOSUPPORT),
     ]),

@@ -21,6 +21,7 @@ const KNOWN_TYPES: Readonly<Record<EventType, true>> = {
   UPSTREAM_RESTARTED: true,
   COUNTERPART_DRIFTED: true,
   SANDBOX_STARTED: true,
+  SANDBOX_OMITTED: true,
   SANDBOX_NARROWED: true,
   SANDBOX_STOPPED: true,
   EGRESS_DECIDED: true,

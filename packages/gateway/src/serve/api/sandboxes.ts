@@ -19,8 +19,9 @@ const processSchema = z.object({
 const serverSchema = z
   .object({
     server: z.string(),
-    network: z.enum(['brokered', 'none']).optional().openapi({
-      description: '`brokered`: by the label of the session; `none`: never any. Missing if it is not in a sandbox.',
+    network: z.enum(['brokered', 'host', 'none']).optional().openapi({
+      description:
+        '`brokered`: by the label of the session; `host`: the same, with the network of this machine in `FULL`; `none`: never any. Missing if it is not in a sandbox.',
     }),
     processes: z.array(processSchema).openapi({ description: 'One for each session, and one for no session.' }),
     reason: z.string().optional().openapi({ description: 'Why it is not in a sandbox, or why no process runs.' }),
@@ -65,16 +66,20 @@ function toView({ config, status }: Upstream, { open, allow }: Facts): Sandboxed
     return { server, processes: [], reason: whyNotSandboxed(config.kind) }
   const processes = open
     .filter((one) => one.server === server)
-    .map(({ session, driver, mode: current, since }) => ({
+    .map(({ session, driver, mode: current, hasHostNetwork, since }) => ({
       ...(session !== undefined && nameSession(session)),
       ...{ driver, mode: current, since: new Date(since).toISOString() },
-      reaches: [...listReached(current, allow)],
+      reaches: hasHostNetwork ? ['what this machine reaches'] : [...listReached(current, allow)],
     }))
+  if (config.sandbox.driver === 'none') return { server, processes, reason: REFUSES_SANDBOX }
   const { network } = config.sandbox
   if (processes.length > 0) return { server, network, processes }
   const { state, reason } = status()
   return { server, network, processes, reason: reason ?? `It is ${state}, and no process runs.` }
 }
+
+const REFUSES_SANDBOX =
+  'Its entry refuses the sandbox of all others (allow_unsandboxed): it runs only for sessions without private data.'
 
 function nameSession(owner: string): { readonly user: string; readonly session: string } {
   const { user, session } = parseOwnerKey(owner)

@@ -72,9 +72,9 @@ const serverSchema = z
         per: z.enum(['gateway', 'session']).optional(),
         sandbox: z
           .object({
-            driver: z.enum(['auto', 'bubblewrap', 'docker', 'podman']),
+            driver: z.enum(['auto', 'bubblewrap', 'docker', 'podman', 'none']),
             image: z.string().optional(),
-            network: z.enum(['brokered', 'none']),
+            network: z.enum(['brokered', 'host', 'none']),
             mounts: z.array(z.string()),
           })
           .optional()

@@ -177,6 +177,7 @@ function filterEvents(events: TransportEvents, filter: CredentialFilter): Transp
     },
     onFailure: (id, error) => events.onFailure(id, filter.redactError(error)),
     onSessionExpired: (id) => events.onSessionExpired?.(id),
+    onTooWide: () => events.onTooWide?.(),
     onWarning: (text) => events.onWarning(filter.redact(text)),
     onClose: (reason) => {
       const close = (): void => events.onClose(filter.redact(reason))

@@ -15,6 +15,12 @@ export const diedError = (reason: string): SallyportError =>
     hint: MAY_HAVE_RUN_HINT,
   })
 
+/** The server had received the request, and did not answer in the time that was left for it. */
+export const narrowedError = (reason: string): SallyportError =>
+  new SallyportError('UPSTREAM_NARROWED', `The server did not answer before it had to end: it ${reason}.`, {
+    hint: `${MAY_HAVE_RUN_HINT} If that does no harm, make it again.`,
+  })
+
 /** The server did not carry out the request. */
 export const sessionExpiredError = (isResent: boolean): SallyportError =>
   new SallyportError(

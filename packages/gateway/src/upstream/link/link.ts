@@ -27,7 +27,7 @@ import type { DropReason } from './dropped-messages.ts'
 import { EarlyQuestions } from './early-questions.ts'
 import { encodeRequest, type Sender } from './encode-request.ts'
 import { GivenUpCalls } from './given-up-calls.ts'
-import { diedError, goneError, sessionExpiredError, timeoutError } from './link-errors.ts'
+import { diedError, goneError, narrowedError, sessionExpiredError, timeoutError } from './link-errors.ts'
 import { acceptsNotification, normalizeLog } from './log-level.ts'
 import type { GatewayCall, OutgoingCall } from './outgoing-call.ts'
 import { type CallTimeouts, PendingRequest, RateLimit } from './pending-request.ts'
@@ -59,9 +59,11 @@ export interface LinkEvents {
   /** A message of the server was not passed on. */
   onDropped(reason: DropReason): void
   onClose(reason: string): void
+  /** It must end, since it reaches too much for its session. */
+  onTooWide?(): void
   /** The server forgot our session. A call needs a new one, or we only noticed it. */
   onSessionExpired?(cause: 'call' | 'background'): void
-  /** Sends a call again that the server did not carry out, because it had forgotten the session. */
+  /** Sends a call again that the server did not carry out: it had forgotten the session, or never got the call. */
   resend?(call: OutgoingCall): Promise<UpstreamReply>
 }
 
@@ -109,6 +111,8 @@ export class Link {
   #hasQuarantined = false
   #closeReason: string | undefined
   #onIdle: (() => void) | undefined
+  /** Its session may reach less than the server can. */
+  #isRetired = false
   readonly #givenUp = new GivenUpCalls()
 
   constructor(transport: Transport, events: LinkEvents, identity: ConnectionIdentity) {
@@ -148,6 +152,7 @@ export class Link {
       onFrame: (frame, during) => this.#receive(frame, during),
       onFailure: (id, error) => this.#settle(id)?.reject(error),
       onSessionExpired: (id) => this.#onSessionExpired(id),
+      onTooWide: () => this.#events.onTooWide?.(),
       onWarning: (text) => this.#events.onWarning(text),
       onClose: (reason) => this.#onClosed(reason),
     })
@@ -210,6 +215,19 @@ export class Link {
     return new Promise((resolve, reject) => {
       this.#onIdle = () => void this.close().then(resolve, reject)
     })
+  }
+
+  /** The same for a server that must end soon: calls that it has not got go elsewhere. */
+  retire(): Promise<void> {
+    this.#isRetired = true
+    for (const { id, call } of this.#pending.values()) {
+      if (call.name === undefined || !this.#transport.abandon(id)) continue
+      const exchange = this.#settle(id)
+      const again = this.#events.resend?.(call)
+      if (again !== undefined) exchange?.resolve(again)
+      else exchange?.reject(goneError('it was ended'))
+    }
+    return this.closeWhenIdle()
   }
 
   /** Only calls of clients are sent again: after a new handshake, the gateway repeats its own requests anyway. */
@@ -462,7 +480,8 @@ export class Link {
     if (this.#closeReason !== undefined) return
     this.#closeReason = reason
     this.#deadlines.stop()
-    for (const { id } of this.#pending.values()) this.#settle(id)?.reject(diedError(reason))
+    const error = this.#isRetired ? narrowedError(reason) : diedError(reason)
+    for (const { id } of this.#pending.values()) this.#settle(id)?.reject(error)
     this.#earlyQuestions.stop()
     this.#questions.endAll()
     this.#events.onClose(reason)

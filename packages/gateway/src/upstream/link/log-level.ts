@@ -53,6 +53,10 @@ export class LogLevelSetting {
     this.#timeout = timeout
   }
 
+  get level(): LogLevel | undefined {
+    return this.#level
+  }
+
   /** `undefined` if the server already sends that much. A refusal by the server harms no call. */
   ensureLevel(level: LogLevel): Promise<unknown> | undefined {
     if (!isMoreVerbose(level, this.#level)) return undefined

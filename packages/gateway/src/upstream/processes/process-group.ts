@@ -123,6 +123,11 @@ export class ProcessGroup {
     return this.#ending
   }
 
+  /** Kills it without asking. Resolves when none of its processes is left. */
+  kill(): Promise<SweepResult> {
+    return this.#sweep(this.#members())
+  }
+
   async #end(): Promise<SweepResult> {
     const graces = this.#options.gracePeriods ?? DEFAULT_GRACE_PERIODS
     // Once a parent is dead, its children no longer show who started them.

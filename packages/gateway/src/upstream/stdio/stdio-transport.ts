@@ -3,7 +3,7 @@ import path from 'node:path'
 import type { Writable } from 'node:stream'
 import { cutText, maskSecrets, SallyportError } from '@sallyport/core'
 import { imageOf, type ProgramServerConfig } from '../../config/config.ts'
-import type { SandboxedProgram, ServerSandbox } from '../../sandbox/sandbox.ts'
+import type { SandboxedProgram, ServerSandbox, WideProcess } from '../../sandbox/sandbox.ts'
 import { GATEWAY_PERMIT, recheckPermit, usePermit } from '../permit.ts'
 import {
   type Exit,
@@ -32,10 +32,17 @@ export interface StdioTransportOptions {
   readonly startVariables?: (() => Promise<Readonly<Record<string, string>>>) | undefined
   readonly gracePeriods?: GracePeriods
   /** Opens the sandbox that the program runs in; `undefined`: it runs like any other program of this user. */
-  readonly openSandbox?: ((env: Readonly<Record<string, string>>) => Promise<ServerSandbox>) | undefined
+  readonly openSandbox?:
+    | ((env: Readonly<Record<string, string>>, onTooWide: () => void) => Promise<ServerSandbox>)
+    | undefined
+  /** For a program that runs without the sandbox that others have. Called before it starts; throws if it must not. */
+  readonly addUnsandboxed?: ((process: UnsandboxedProgram) => void) | undefined
   /** How many bytes may wait for a server that does not read its stdin. */
   readonly maxQueuedBytes?: number
 }
+
+/** A program that cannot be narrowed. */
+type UnsandboxedProgram = Pick<WideProcess, 'retire' | 'kill' | 'closed'>
 
 const MAX_QUEUED_BYTES = 64 * 1_024 * 1_024
 /** A dying program closes its pipes first: we wait this long for the exit code, which says more. */
@@ -118,17 +125,38 @@ export class StdioTransport implements Transport {
     if (openSandbox) {
       // Inside, it would be created.
       if (folderProblem(config)) throw spawnFailure(config, undefined, undefined)
-      return this.#startInside(await openSandbox({ ...own, [MARK_VARIABLE]: mark }))
+      return this.#startInside(await openSandbox({ ...own, [MARK_VARIABLE]: mark }, this.#onTooWide))
     }
     const env = buildChildEnvironment({ inherited: environment, own, mark })
     const { command, args, cwd } = config
+    const onClosed = this.#addUnsandboxed()
     try {
       const group = await openProcessGroup({ command, args, cwd, env, mark, watchdog, gracePeriods })
       this.#attach(group)
+      void group.exited.then(() => group.end()).then(onClosed)
       return group
     } catch (error) {
+      onClosed?.()
       throw spawnFailure(config, env.PATH, error)
     }
+  }
+
+  readonly #onTooWide = (): void => this.#activeEvents()?.onTooWide?.()
+
+  /** Returns what must be called when nothing of the program is alive. */
+  #addUnsandboxed(): (() => void) | undefined {
+    const { addUnsandboxed } = this.#options
+    if (addUnsandboxed === undefined) return undefined
+    let onClosed: (() => void) | undefined
+    const closed = new Promise<void>((resolve) => {
+      onClosed = resolve
+    })
+    const kill = (reason: string): void => {
+      this.#giveUpReason ??= reason
+      void this.#group?.kill()
+    }
+    addUnsandboxed({ closed, kill, retire: this.#onTooWide })
+    return onClosed
   }
 
   /** The program gets nothing before the sandbox has been checked from outside. */
