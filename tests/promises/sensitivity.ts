@@ -60,9 +60,8 @@ export const SENSITIVITY_PROMISES = {
     missing: 'gVisor, macOS, engines on other machines',
   },
   'SEN-12': {
-    text: 'A sandbox is checked from outside before anything runs in it, and nothing runs where sandboxes do not work: the message quotes what was tried, and says what helps',
-    state: 'partial',
-    missing: 'recording servers that run without a sandbox, and stopping them when a label rises',
+    text: 'A sandbox is checked from outside before anything runs in it, and nothing runs where sandboxes do not work: the message quotes what was tried, and says what helps. A server that refuses the sandbox that is the default is recorded, and ends before its session gets private data',
+    state: 'built',
   },
   'SEN-13': {
     text: 'Inside, the system is read-only, /tmp is private, the folder of the session is at /workspace and ends with it, further files are named, the environment is empty, no descriptor is inherited, system calls are filtered, and memory and processes are limited',

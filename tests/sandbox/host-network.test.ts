@@ -124,9 +124,9 @@ describe.skipIf(!canSandbox())(`network: host (${promise('SEN-8')})`, () => {
     const secret = call('cleo', 'brokered_secret')
     // Whichever process gets this one, it cannot send any more.
     const later = dial('cleo', other)
-    expect(await waiting).toBe('done')
     expect(await secret).toBe('read secret')
     const released = process.hrtime.bigint()
+    expect(await waiting).toBe('done')
     expect(await later).toMatch(/^no E|^yes$/)
     expect(await dial('cleo', other)).toMatch(/^no E/)
     expect(lastWritten()).toBeLessThan(released)
@@ -150,6 +150,8 @@ describe.skipIf(!canSandbox())(`network: host (${promise('SEN-8')})`, () => {
     const released = process.hrtime.bigint()
     expect(await dial('eve', other, 'locked')).toMatch(/^no E/)
     expect(await run('eve', ['cat', '/workspace/note'], 'locked')).toBe('kept')
+    const lost = gateway.records().filter(({ type, server }) => type === 'UPSTREAM_LOST' && server === 'locked')
+    expect(lost).toEqual([])
     expect(lastWritten()).toBeLessThan(released)
   })
 

@@ -43,9 +43,11 @@ export class MemoryTransport implements Transport {
     const { id, text, call } = request
     this.requests.push(request)
     if (usePermit(call.permit)) return this.send(text)
-    void recheckPermit(call.permit).then((refusal) =>
-      refusal ? this.#events?.onFailure(id, refusal) : this.request(request),
-    )
+    void recheckPermit(call.permit).then((refusal) => {
+      if (this.abandoned.includes(id)) return
+      if (refusal) this.#events?.onFailure(id, refusal)
+      else this.request(request)
+    })
   }
 
   /** The server gets it in a separate turn of the event loop, as over any pipe. */
@@ -60,7 +62,8 @@ export class MemoryTransport implements Transport {
 
   abandon(id: number): boolean {
     this.abandoned.push(id)
-    return this.#options.abandonTells ?? false
+    const isUnsent = !this.received.some((message) => message.id === id)
+    return this.#options.abandonTells ?? isUnsent
   }
 
   setProtocolVersion(version: string): void {
@@ -91,6 +94,10 @@ export class MemoryTransport implements Transport {
 
   fail(id: number, error: SallyportError): void {
     this.#events?.onFailure(id, error)
+  }
+
+  becomeTooWide(): void {
+    this.#events?.onTooWide?.()
   }
 
   die(reason = 'exited with code 3'): void {

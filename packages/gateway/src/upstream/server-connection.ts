@@ -214,17 +214,18 @@ export class ServerConnection implements Upstream {
   /** Another process starts at once, beside this one, which still answers what it has got. */
   #replaceProcess(link: Link): void {
     if (this.#link !== link) return
-    // A handshake is only repeated.
-    const closing = this.#state === 'ready' ? link.retire() : link.close()
+    const wasReady = this.#state === 'ready'
+    // First of all, so that the calls which it gives back do not come here again.
     this.#link = undefined
     this.#dropLink()
+    if (isUnsandboxed(this.config)) this.#stayStopped('it runs without a sandbox, and its session holds private data')
+    else this.#setState('starting', 'its session may reach less now')
+    // A handshake is only repeated.
+    const closing = wasReady ? link.retire() : link.close()
     this.#replaced.add(link)
-    const gone = closing.catch(() => undefined).finally(() => this.#replaced.delete(link))
-    this.#closeLink(closing)
-    if (isUnsandboxed(this.config))
-      return this.#stayStopped('it runs without a sandbox, and its session holds private data')
-    this.#predecessor = gone
-    this.#setState('starting', 'its session may reach less now')
+    this.#closeLink(closing.finally(() => this.#replaced.delete(link)))
+    if (isUnsandboxed(this.config)) return
+    this.#predecessor = closing.catch(() => undefined)
     void this.#connect()
   }
 

@@ -34,6 +34,7 @@ describe('an included file', () => {
       closed: { command: 'b', network: 'none' },
       outside: { command: 'c', sandbox: 'none', allow_unsandboxed: true },
       wide: { command: 'd', mounts: ['/srv/payroll'] },
+      host: { command: 'e', network: 'host' },
     }
     const config = 'include: [../.gemini/settings.json]\nsandbox: {default: auto}'
     const { home } = await homeIncluding({ mcpServers }, config)
@@ -43,7 +44,7 @@ describe('an included file', () => {
       { id: 'closed', sandbox: { network: 'none', mounts: [] } },
     ])
     expect(warnings.map(describeIssue).join()).toMatch(
-      /"allow_unsandboxed" is not allowed in the file of an agent.*"mounts" is not allowed in the file of an agent/,
+      /"allow_unsandboxed" is not allowed in the file of an agent.*"mounts" is not allowed in .*"network" is not allowed in/,
     )
   })
 

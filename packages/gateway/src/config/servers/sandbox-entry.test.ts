@@ -35,15 +35,43 @@ describe('the sandbox of a server', () => {
     })
   })
 
-  it('can be refused by an entry that says so twice', async () => {
+  it('can be refused by an entry that says so twice, which then has a process for each session', async () => {
     const none = 'sandbox: none, allow_unsandboxed: true'
-    expect((await sandboxOf(none, '{default: auto}'))?.sandbox).toBeUndefined()
+    const sandbox = { driver: 'none', network: 'host', mounts: [] }
+    expect(await sandboxOf(none, '{default: auto}')).toEqual({ per: 'session', sandbox })
+    expect(await sandboxOf(none)).toEqual({ per: 'gateway', sandbox: undefined })
+  })
+
+  it('has the network of this machine in bubblewrap only', async () => {
+    const sandbox = { driver: 'bubblewrap', network: 'host', mounts: [] }
+    expect(await sandboxOf('sandbox: auto, network: host')).toEqual({ per: 'session', sandbox })
+    expect(await sandboxOf('network: host', '{default: auto}')).toEqual({ per: 'session', sandbox })
+    expect(await sandboxOf('sandbox: bubblewrap, network: host', '{driver: docker}')).toEqual({
+      ...{ per: 'session', sandbox },
+    })
   })
 
   it.each([
     ['sandbox: {default: auto}\nmcp_servers: {a: {command: x, sandbox: none}}', 'allow_unsandboxed: true'],
     ['mcp_servers: {a: {command: x, network: none}}', 'sandbox: auto'],
     ['mcp_servers: {a: {command: x, mounts: [/srv]}}', 'sandbox: auto'],
+    ['mcp_servers: {a: {command: x, network: host}}', 'sandbox: auto'],
+    ['mcp_servers: {a: {command: x, sandbox: docker, network: host}}', '"sandbox: bubblewrap"'],
+    ['sandbox: {driver: podman}\nmcp_servers: {a: {command: x, sandbox: auto, network: host}}', '"brokered"'],
+    ['mcp_servers: {a: {image: x, network: host}}', '"brokered"'],
+    ['mcp_servers: {a: {url: "http://127.0.0.1:1/mcp", network: host}}', 'url_isolated'],
+    [
+      'mcp_servers: {a: {command: x, sandbox: auto, network: host, forwards: [{listen: 5432, to: "db:1"}]}}',
+      'no "forwards"',
+    ],
+    [
+      'sandbox: {default: auto}\nmcp_servers: {a: {command: x, sandbox: none, allow_unsandboxed: true, per: gateway}}',
+      '"session"',
+    ],
+    [
+      'sandbox: {default: auto}\nmcp_servers: {a: {command: x, sandbox: none, allow_unsandboxed: true, network: host}}',
+      'sandbox: auto',
+    ],
     ['mcp_servers: {a: {command: x, sandbox: auto, per: gateway}}', '"session"'],
     ['mcp_servers: {a: {command: x, sandbox: auto, mounts: [srv]}}', 'begins with / or ~'],
     ['mcp_servers: {a: {command: x, limits: {memory: 1GB}}}', 'sandbox: auto'],
