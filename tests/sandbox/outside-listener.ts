@@ -45,7 +45,8 @@ export async function startFlood(
 ): Promise<void> {
   const wait = 'until grep -q connected "$out"; do sleep 0.02; done; rm "$out"'
   const script = `out=$(mktemp); "$0" "$1" "$2" >"$out" 2>&1 & ${wait}`
-  await run(['sh', '-c', script, process.execPath, FLOODING, `${port}`])
+  const output = await run(['sh', '-c', script, process.execPath, FLOODING, `${port}`])
+  if (output !== '') throw new Error(`It could not begin to send: ${output}`)
 }
 
 /** When the last line of a flood that has arrived was written. */

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { SallyportError } from '@sallyport/core'
 import { attest, type Expectation } from './attestation.ts'
 import type { SandboxedProgram } from './driver.ts'
-import { findChild, hasListener, readParent, readStartTime } from './process-facts.ts'
+import { findChild, hasListener, readParent, readProgramName, readStartTime } from './process-facts.ts'
 
 export interface Admission {
   /** Options of bubblewrap, which must not be in its command line. */
@@ -97,10 +97,16 @@ async function waitForProgram(init: number, child: ChildProcess, { timeoutMs, po
     if (child.exitCode !== null || child.signalCode !== null)
       throw notCreated({ code: child.exitCode, signal: child.signalCode })
     const pid = ports.every((port) => hasListener(init, port)) ? findChild(init, PROGRAM_ID) : undefined
-    if (pid !== undefined) return pid
+    // Before that it is a part of bubblewrap, which has rights that it drops at last.
+    if (pid !== undefined && hasBecomeShell(pid, init)) return pid
     await delay(POLL_MS)
   }
   throw notReady(timeoutMs)
+}
+
+function hasBecomeShell(pid: number, init: number): boolean {
+  const name = readProgramName(pid)
+  return name !== undefined && name !== readProgramName(init)
 }
 
 /** A program that bubblewrap isolates. */

@@ -86,6 +86,9 @@ export function readStartTime(pid: number): string | undefined {
   return state === 'Z' || state === 'X' ? undefined : fields[18]
 }
 
+/** The name of the program that a process runs; `undefined` if it is gone. */
+export const readProgramName = (pid: number): string | undefined => readOptional(`/proc/${pid}/comm`)?.trim()
+
 export function readParent(pid: number): number | undefined {
   const parent = parseStatus(readOptional(`/proc/${pid}/status`) ?? '').get('PPid')
   return parent === undefined ? undefined : Number(parent)
