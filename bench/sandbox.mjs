@@ -1,4 +1,5 @@
-// What a sandbox costs a server behind the gateway, and how long it takes to narrow it: node bench/sandbox.mjs, after
+// What a sandbox costs a server behind the gateway, and how long it takes to narrow it, or to replace its process if that
+// has the network of this machine: node bench/sandbox.mjs, after
 // `npm run build`. Prints, and asserts nothing. Needs bubblewrap.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -32,6 +33,15 @@ async function openGateway(port) {
     mcp_servers: {
       boxed: { command: server.command, args: server.args, sandbox: 'auto' },
       plain: { ...server, per: 'session' },
+      host: { ...server, sandbox: 'auto', network: 'host' },
+      // Two of them cannot run at the same time.
+      locked: {
+        command: 'flock',
+        args: ['-n', '/workspace/lock', server.command, ...server.args],
+        env: server.env,
+        sandbox: 'auto',
+        network: 'host',
+      },
     },
   }
   writeFileSync(join(folder, 'config.yaml'), JSON.stringify(config))
@@ -160,6 +170,35 @@ async function measureEscalation(gateway, port) {
   }
 }
 
+/** A process with the network of this machine has to end, and another one has to start. */
+async function measureReplacement(gateway) {
+  for (const [server, what] of [
+    ['host', 'the next process starts beside it'],
+    ['locked', 'the next process has to wait for its end'],
+  ]) {
+    const [acknowledged, answered] = [[], []]
+    for (let round = 0; round < ROUNDS; round++) {
+      const name = `${server}-${round}`
+      const session = await gateway.openSession(name)
+      await session(`${server}_menu`)
+      const raisedAt = performance.now()
+      await gateway.api('/sessions/raise', { session: name, sensitivity: 'SECRET' })
+      acknowledged.push(performance.now() - raisedAt)
+      await session(`${server}_menu`)
+      answered.push(performance.now() - raisedAt)
+    }
+    const narrowed = gateway
+      .records()
+      .filter(({ type, server: of, ended }) => type === 'SANDBOX_NARROWED' && ended && of === server)
+    const deaths = narrowed.map(({ took_us }) => took_us / 1_000)
+    console.log(
+      `SECRET with network: host, ${what}: ms until the old one is dead ${describe(deaths)} (${deaths.length} rounds)`,
+    )
+    console.log(`  until the operator has the answer: ${describe(acknowledged)}`)
+    console.log(`  until a call is answered by the new one: ${describe(answered)}`)
+  }
+}
+
 console.log(
   `load average ${loadavg()
     .map((load) => load.toFixed(1))
@@ -172,6 +211,7 @@ const gateway = await openGateway(port)
 try {
   await measureCalls(gateway)
   await measureEscalation(gateway, port)
+  await measureReplacement(gateway)
 } finally {
   await gateway.close()
   origin.close()

@@ -82,7 +82,7 @@ describe('a configuration that a page shows', () => {
   })
 
   it('is found in the pages', () => {
-    expect([settings.length, profiles.length, yaml.length]).toEqual([11, 2, 16])
+    expect([settings.length, profiles.length, yaml.length]).toEqual([12, 2, 17])
   })
 })
 

@@ -76,9 +76,7 @@ describe.skipIf(!canSandbox())(`allow_unsandboxed where a sandbox is the default
     expect(await call(session, 'boxed_secret')).toBe('read secret')
     const released = process.hrtime.bigint()
     const refused = await call(session, `${server}_run`, { command: ['true'] })
-    expect(refused).toContain(
-      `[FATAL] server "${server}" cannot run in network mode NONE: it runs without a sandbox`,
-    )
+    expect(refused).toContain(`[FATAL] server "${server}" cannot run in network mode NONE: it runs without a sandbox`)
     expect(refused).toContain('remove')
     expect(findLastWritten(outside)).toBeGreaterThan(0n)
     expect(findLastWritten(outside)).toBeLessThan(released)

@@ -6,6 +6,7 @@ import {
   createServerHandler,
   MemoryTransport,
   type ReceivedMessage,
+  type ServerScript,
   toolNamed,
 } from './memory-transport.test-kit.ts'
 import { TestPermit } from './permit.test-kit.ts'
