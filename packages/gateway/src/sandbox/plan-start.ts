@@ -38,7 +38,7 @@ export function planStart(
 }
 
 async function planOwnProgram(
-  { drivers, protection, environment, cwd: ownFolder, limits, hasHostNetwork }: PlanOptions,
+  { drivers, protection, environment, cwd: ownFolder, limits, hasHostNetwork = false }: PlanOptions,
   server: StartedProgram,
   mounts: readonly Mount[],
 ): Promise<PlannedStart> {

@@ -13,8 +13,8 @@ import {
 import { reviewName } from '../../catalog/catalog.ts'
 import type { LabelSettings, PrivateRoute } from '../../config/config.ts'
 import { computePin, PUBLIC_LABEL, type SessionLabel } from '../../governance/governance.ts'
-import type { Call } from '../call.ts'
 import { unsandboxedError } from '../../sandbox/sandbox.ts'
+import type { Call } from '../call.ts'
 import type { CallContext } from './call-context.ts'
 
 export interface LabelStepOptions {
