@@ -81,7 +81,7 @@ test('both eras may be used on one connection', async () => {
   expect((await client.requestModern('server/discover')).result.resultType).toBe('complete')
   await client.initialize()
   const legacy = await client.request('tools/call', { name: 'echo', arguments: { value: 0 } })
-  expect(legacy.result).toEqual({ content: [{ type: 'text', text: '0' }] })
+  expect(legacy.result).toEqual({ content: [{ type: 'text', text: '0' }], structuredContent: { result: 0 } })
   const modern = await client.requestModern('tools/call', { name: 'echo', arguments: { value: 0 } })
   expect(modern.result).toMatchObject({ resultType: 'complete', structuredContent: 0 })
   expect(modern.result).not.toHaveProperty('ttlMs')

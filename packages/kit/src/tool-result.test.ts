@@ -15,9 +15,10 @@ test.each([[0], [false], [null], [[]], [[1, 2]]])('%j stays unchanged in the mod
 })
 
 test.each([[0], [false], [null], [[]]])(
-  '%j is text alone in the legacy era, whose clients take only objects',
+  '%j is wrapped in an object in the legacy era, whose clients take only objects',
   (value) => {
-    expect(createToolResult(value, 'legacy')).toEqual({ content: text(JSON.stringify(value)) })
+    const structuredContent = { result: value }
+    expect(createToolResult(value, 'legacy')).toEqual({ content: text(JSON.stringify(value)), structuredContent })
   },
 )
 
@@ -106,7 +107,7 @@ describe(promise('KIT-18'), () => {
 })
 
 test('a Date is converted like JSON does it', () => {
-  expect(createToolResult(new Date(0), 'legacy')).toEqual({ content: text('"1970-01-01T00:00:00.000Z"') })
+  expect(createToolResult(new Date(0), 'modern').structuredContent).toBe('1970-01-01T00:00:00.000Z')
 })
 
 test('a value that JSON cannot represent is a bug', () => {

@@ -66,7 +66,7 @@ export const isWholeResult = (value: unknown): value is WholeResult =>
 /** Converts a handler's return value to a result. 0, "", false, null and [] are values; only `undefined` is not. */
 export function createToolResult(returned: unknown, era: Era): ToolResult {
   const result = wrapValue(returned)
-  return era === 'legacy' ? dropNonObjectStructure(result) : result
+  return era === 'legacy' ? wrapNonObjectStructure(result) : result
 }
 
 function wrapValue(returned: unknown): ToolResult {
@@ -81,11 +81,14 @@ export function createErrorResult(failure: ToolErrorDescription): ToolResult {
   return { content: [textContent(failure.text)], isError: true, _meta: { 'sallyport/error': failure.facts } }
 }
 
-/** Before 2026-07-28 structured content had to be an object; clients of that era reject anything else. */
-export function dropNonObjectStructure(result: ToolResult): ToolResult {
-  if (result.structuredContent === undefined || isJsonObject(result.structuredContent)) return result
-  const { structuredContent: _, ...rest } = result
-  return rest
+/**
+ * Before 2026-07-28 structured content had to be an object; clients of that era reject anything else. Without any, Gemini
+ * CLI would take the text as structured content if it is JSON, and then reject it as well.
+ */
+export function wrapNonObjectStructure(result: ToolResult): ToolResult {
+  const { structuredContent } = result
+  if (structuredContent === undefined || isJsonObject(structuredContent)) return result
+  return { ...result, structuredContent: { result: structuredContent } }
 }
 
 const REQUIRED_FIELDS: Readonly<Record<string, readonly string[]>> = {

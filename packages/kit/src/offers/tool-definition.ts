@@ -25,7 +25,7 @@ import {
 } from '../schema/schema.ts'
 import { toJson } from '../to-json.ts'
 import { OutputMismatchError } from '../tool-error.ts'
-import { dropNonObjectStructure, isWholeResult, type ToolResult, textContent } from '../tool-result.ts'
+import { isWholeResult, type ToolResult, textContent, wrapNonObjectStructure } from '../tool-result.ts'
 import { type Icon, iconsField } from './icon.ts'
 
 /** Hints besides readOnlyHint and openWorldHint, which `permission` sets. */
@@ -197,7 +197,7 @@ function readOutputSchema(tool: string, schema: Schema | PlainSchema): ToolOutpu
 /** Converts a handler's return value to a result that matches its schema. Clients rely on it, so any other value throws. */
 export async function createCheckedResult(returned: unknown, output: ToolOutput, era: Era): Promise<ToolResult> {
   const whole = isWholeResult(returned) ? returned : undefined
-  if (whole?.isError === true) return era === 'legacy' ? dropNonObjectStructure(whole) : whole
+  if (whole?.isError === true) return era === 'legacy' ? wrapNonObjectStructure(whole) : whole
   const structured = whole === undefined ? returned : whole.structuredContent
   if (structured === undefined) throw new OutputMismatchError('The tool has an output schema and returned no value.')
   const checked = await output.check(toJson(structured))

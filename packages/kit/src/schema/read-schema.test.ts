@@ -146,14 +146,14 @@ describe('an output schema', () => {
     expect(await call('weather', {})).toMatchObject({ isError: true })
   })
 
-  test('removes structure from an error result that a client of the legacy era cannot read', async () => {
+  test('wraps the structure of an error result that a client of the legacy era could not read', async () => {
     const { server, client, call } = serve()
     const failed = { content: [], isError: true, structuredContent: ['no sun'] }
     server.tool('weather', { ...base, output }, () => toolResult(failed))
     expect(await call('weather', {})).toMatchObject(failed)
     await client.initialize()
     const { result } = await client.request('tools/call', { name: 'weather', arguments: {} })
-    expect(result).toEqual({ content: [], isError: true })
+    expect(result).toEqual({ ...failed, structuredContent: { result: ['no sun'] } })
   })
 
   test('that is not an object is wrapped for clients of the legacy era, which accept only objects', async () => {
