@@ -37,13 +37,12 @@ export const WEB_PROMISES = {
     missing: 'the login of servers',
   },
   'WEB-10': {
-    text: 'The mode with the panic switch, what needs a person, calls, refusals, and what changed today',
+    text: 'The mode with the panic switch, what needs a person, calls, refusals, and what changed today; the way of the calls from agents to servers, as they happen',
     state: 'built',
   },
   'WEB-2': {
-    text: 'The form of a profile selects tools by server and tool: search, mixed groups, counts, Clear All, an explicit none, stale entries, costs and a budget, keys alone, thousands of rows; nothing of one profile is saved into another, and nobody overwrites a change that was not seen',
-    state: 'partial',
-    missing: 'when a tool was last used',
+    text: 'The form of a profile selects tools by server and tool: search, mixed groups, counts, Clear All, an explicit none, stale entries, costs and a budget, when a tool was last used, keys alone, thousands of rows; nothing of one profile is saved into another, and nobody overwrites a change that was not seen',
+    state: 'built',
   },
   'WEB-11': {
     text: 'A palette, keys with a list of them, addresses that are the state, light and dark, phones, WCAG AA, no mouse needed',

@@ -2,10 +2,11 @@ import { closeSync, existsSync, openSync, statSync } from 'node:fs'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { LoggedEvent } from '@sallyport/core'
 import { causeCode } from '../disk/disk.ts'
+import { EventCounts } from './event-counts.ts'
 import { createEventMatcher, createToolMatcher, equalFields, maxResults } from './event-filter.ts'
 import { type Line, readAt, readLines } from './line-reader.ts'
 import { parseRecord } from './record-line.ts'
-import type { EventFilter } from './records.ts'
+import type { EventCount, EventFilter } from './records.ts'
 import { isAfter, listSegments, type Position, segmentAt } from './segment.ts'
 import { isCorruption, type Sqlite, type Statement } from './sqlite.ts'
 
@@ -16,19 +17,6 @@ export interface EventIndexOptions {
   readonly startedAt: Position
   /** Called if the database is damaged: the index is not used again. */
   readonly onDamage: () => void
-}
-
-/** A slice takes some milliseconds, and calls get their turn after it. Of more records only the newest are counted. */
-const COUNT_SLICE_ROWS = 10_000
-const MAX_COUNT_SLICES = 200
-
-interface Last {
-  readonly seq: number | null
-}
-
-interface TypeCount {
-  readonly type: string
-  readonly n: number
 }
 
 interface IndexRow extends RecordLocation {
@@ -49,6 +37,7 @@ export class EventIndex {
   readonly #database: Sqlite
   readonly #folder: string
   readonly #writer: IndexWriter
+  readonly #counts: EventCounts
   readonly #onDamage: () => void
   #timer: NodeJS.Timeout | undefined
   #writes = 0
@@ -60,6 +49,7 @@ export class EventIndex {
     this.#folder = folder
     this.#onDamage = onDamage
     this.#writer = new IndexWriter(database, folder)
+    this.#counts = new EventCounts(database)
     this.#guard(() => this.#writer.forgetAfter(startedAt))
     this.logGrew()
   }
@@ -81,28 +71,16 @@ export class EventIndex {
     return again === 'stale' ? undefined : again
   }
 
-  /** How many records of each type there are since a time; `undefined` if the index cannot answer now. */
-  async countTypes(since: Date): Promise<ReadonlyMap<string, number> | undefined> {
+  /** How many records of each kind there are since a time; `undefined` if the index cannot answer now. */
+  async count(since: Date): Promise<readonly EventCount[] | undefined> {
     await this.#catchUp()
-    const counts = new Map<string, number>()
-    let to = this.#guard(() => (this.#database.prepare('SELECT MAX(seq) AS seq FROM events').get() as Last).seq ?? 0)
-    if (to === undefined) return undefined
-    for (let slices = 0; slices < MAX_COUNT_SLICES && to > 0; slices++) {
-      const rows = this.#guard(() => this.#countSlice({ to: Number(to), since }))
-      if (rows === undefined) return undefined
-      for (const { type, n } of rows) counts.set(type, (counts.get(type) ?? 0) + n)
-      if (rows.length === 0) break
-      to -= COUNT_SLICE_ROWS
-      await nextTurn()
-    }
-    return counts
+    return this.#guardSlices(() => this.#counts.count(since))
   }
 
-  #countSlice({ to, since }: { readonly to: number; readonly since: Date }): readonly TypeCount[] {
-    const count = this.#database.prepare(
-      'SELECT type, COUNT(*) AS n FROM events WHERE seq > ? AND seq <= ? AND time >= ? GROUP BY type',
-    )
-    return count.all(to - COUNT_SLICE_ROWS, to, since.getTime()) as readonly TypeCount[]
+  /** When an agent last called each tool, by its recorded name; `undefined` if the index cannot answer now. */
+  async lastUses(agent: string): Promise<ReadonlyMap<string, number> | undefined> {
+    await this.#catchUp()
+    return this.#guardSlices(() => this.#counts.lastUses(String(toIndexText(agent))))
   }
 
   /** Records up to this one were removed from the log. */
@@ -179,20 +157,30 @@ export class EventIndex {
     }
   }
 
-  /** A full disk or a busy file is temporary; a damaged database is not. A missing segment is handled by the log. */
   #guard<Result>(work: () => Result): Result | undefined {
     if (!this.#usable) return undefined
     try {
       return work()
     } catch (cause) {
-      if (isCorruption(cause)) {
-        this.close()
-        this.#onDamage()
-        return undefined
-      }
-      if (isSqliteError(cause) || causeCode(cause) !== '') return undefined
-      throw cause
+      return this.#onFailure(cause)
     }
+  }
+
+  async #guardSlices<Result>(work: () => Promise<Result>): Promise<Result | undefined> {
+    if (!this.#usable) return undefined
+    try {
+      return await work()
+    } catch (cause) {
+      return this.#onFailure(cause)
+    }
+  }
+
+  /** A full disk or a busy file is temporary; a damaged database is not. A missing segment is handled by the log. */
+  #onFailure(cause: unknown): undefined {
+    if (isCorruption(cause)) {
+      this.close()
+      this.#onDamage()
+    } else if (!isSqliteError(cause) && causeCode(cause) === '') throw cause
   }
 }
 

@@ -17,6 +17,17 @@ export interface EventFilter {
   readonly limit?: number
 }
 
+/** How many records of one type, agent and server there are in an hour. */
+export interface EventCount {
+  readonly type: string
+  /** Empty if the records have none. */
+  readonly agent: string
+  readonly server: string
+  /** When it begins, in milliseconds since 1970. */
+  readonly hour: number
+  readonly count: number
+}
+
 /** An event as it will be in the log, without what the log adds: the members of a JSON object. */
 export interface EventText {
   readonly members: string
@@ -133,8 +144,13 @@ export interface Store {
   readonly catalogs: CatalogCache
   /** Answers from the index, after the index has caught up with the log. */
   find(filter: EventFilter): Promise<readonly LoggedEvent[]>
-  /** How many records of each type there are since a time; `undefined` if the index cannot tell. */
-  countTypes(since: Date): Promise<ReadonlyMap<string, number> | undefined>
+  /** How many records of each kind there are since a time, by hour; `undefined` if the index cannot tell. */
+  count(since: Date): Promise<readonly EventCount[] | undefined>
+  /**
+   * When an agent last called each tool, by its recorded name, in milliseconds since 1970; `undefined` if the index
+   * cannot tell.
+   */
+  lastUses(agent: string): Promise<ReadonlyMap<string, number> | undefined>
   /** Yields all matches, oldest first, one by one: for counting more records than memory holds. */
   each(filter: EventFilter, signal?: AbortSignal): AsyncIterable<LoggedEvent>
   /**

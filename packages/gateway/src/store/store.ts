@@ -22,6 +22,7 @@ import { parseRecord } from './record-line.ts'
 import type {
   CatalogCache,
   DefinitionStore,
+  EventCount,
   EventFilter,
   LabelRecords,
   OfferRecord,
@@ -40,6 +41,7 @@ export { readRecords } from './read-records.ts'
 export type {
   CatalogCache,
   DefinitionStore,
+  EventCount,
   EventFilter,
   EventLog,
   EventText,
@@ -135,8 +137,12 @@ class FileStore implements Store {
     return (await this.#index?.find(filter)) ?? scanLog(this.log.folder, filter)
   }
 
-  async countTypes(since: Date): Promise<ReadonlyMap<string, number> | undefined> {
-    return this.#index?.countTypes(since)
+  async count(since: Date): Promise<readonly EventCount[] | undefined> {
+    return this.#index?.count(since)
+  }
+
+  async lastUses(agent: string): Promise<ReadonlyMap<string, number> | undefined> {
+    return this.#index?.lastUses(agent)
   }
 
   async *each(filter: EventFilter, signal?: AbortSignal): AsyncGenerator<LoggedEvent> {

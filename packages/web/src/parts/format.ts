@@ -33,6 +33,9 @@ function formatDuration(ms: number): string {
   return `${Math.floor(ms / size)} ${unit}`
 }
 
+/** `2 h ago`, where times are compared. */
+export const formatAgo = (ms: number): string => (ms < 60_000 ? 'just now' : `${formatDuration(ms)} ago`)
+
 /** `1:42`, for countdowns. */
 export function formatCountdown(ms: number): string {
   const seconds = Math.max(0, Math.ceil(ms / 1_000))

@@ -28,6 +28,7 @@ export const ROUTE_ROLES: Readonly<Record<string, AdminRole>> = {
   'GET /api/agents': 'viewer',
   'GET /api/agents/:agent/tools': 'viewer',
   'GET /api/agents/:agent/files': 'viewer',
+  'GET /api/agents/:agent/uses': 'viewer',
   'GET /api/found-agents': 'viewer',
   'GET /api/servers/:id/health': 'viewer',
   'GET /api/events': 'viewer',

@@ -38,6 +38,7 @@ import { tokenRoutes } from './tokens.ts'
 import { toolRoutes } from './tools.ts'
 import { toolsEditRoutes } from './tools-edit.ts'
 import { toolsFileRoutes } from './tools-file.ts'
+import { useRoutes } from './uses.ts'
 
 export type { AnsweredApproval, ShownApproval as ApprovalView } from './approvals.ts'
 export type { CallAnswer, CallProblem } from './call.ts'
@@ -91,6 +92,7 @@ export function createApi(context: AdminContext) {
     .route('/api', toolsFileRoutes(context))
     .route('/api', toolsEditRoutes(context))
     .route('/api', profileRoutes(context))
+    .route('/api', useRoutes(context))
     .route('/api', callRoutes(context))
     .route('/api', verdictRoutes(context))
     .route('/api', eventRoutes(context))

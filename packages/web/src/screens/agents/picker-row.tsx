@@ -1,6 +1,6 @@
 import { ChevronRight, X } from 'lucide-react'
 import { ForeignName, ForeignText } from '../../parts/foreign-text.tsx'
-import { formatNumber } from '../../parts/format.ts'
+import { formatAgo, formatNumber, formatWhen } from '../../parts/format.ts'
 import { PermissionSign, RiskSign } from '../../parts/signs.tsx'
 import type { Row } from './picker-rows.ts'
 import {
@@ -15,6 +15,7 @@ import {
 interface PickerRowProps {
   readonly row: Row
   readonly selection: ToolSelection
+  readonly uses: ReadonlyMap<string, number> | undefined
   readonly isDisabled: boolean
   readonly isFolded: boolean
   readonly onFold: (server: string) => void
@@ -73,7 +74,7 @@ function ServerRow({ row: { server, shown }, selection, isDisabled, isFolded, on
   )
 }
 
-function ToolRow({ row: { server, tool }, selection, isDisabled, onChange, onPoint }: RowProps<'tool'>) {
+function ToolRow({ row: { server, tool }, selection, uses, isDisabled, onChange, onPoint }: RowProps<'tool'>) {
   const isSelected = isToolSelected(selection, server.id, tool.tool)
   const point = {
     onMouseEnter: () => onPoint({ tokens: tool.tokens, isSelected }),
@@ -104,7 +105,23 @@ function ToolRow({ row: { server, tool }, selection, isDisabled, onChange, onPoi
       <PermissionSign permission={tool.permission} />
       <RiskSign risk={tool.risk} />
       <span className="cost">{formatNumber(tool.tokens)}</span>
+      <LastUse time={uses?.get(tool.canonical)} isKnown={uses !== undefined} />
     </label>
+  )
+}
+
+function LastUse({ time, isKnown }: { readonly time: number | undefined; readonly isKnown: boolean }) {
+  if (!isKnown) return <span className="used" />
+  if (time === undefined)
+    return (
+      <span className="used" title="Not in the stored records">
+        never
+      </span>
+    )
+  return (
+    <time className="used" dateTime={new Date(time).toISOString()} title={formatWhen(time)}>
+      {formatAgo(Date.now() - time)}
+    </time>
   )
 }
 

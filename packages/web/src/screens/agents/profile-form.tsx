@@ -17,6 +17,7 @@ import {
   saveProfile,
   variantOf,
 } from './agents-queries.ts'
+import { useLastUses } from './last-uses.ts'
 import { TokenMeter } from './token-meter.tsx'
 import { ToolPicker } from './tool-picker.tsx'
 import { isSameSelection, readSelection, sumGiven, type ToolSelection, toSelectors } from './tool-selection.ts'
@@ -67,6 +68,7 @@ function SelectionForm({ profile, title, written, tools }: SelectionFormProps) {
   const base: Edit = edit ?? { written, selection: before, tokenBudget: written?.tokenBudget }
   const { selection, tokenBudget } = base
   const mayChange = useMay('operator')
+  const uses = useLastUses(profile.agent)
   const saving = useSaveProfile({ profile, onSaved: () => setEdit(undefined) })
   const isChanged =
     edit !== undefined && !(isSameSelection(selection, before, servers) && tokenBudget === written?.tokenBudget)
@@ -94,6 +96,7 @@ function SelectionForm({ profile, title, written, tools }: SelectionFormProps) {
         title={title}
         servers={servers}
         selection={selection}
+        uses={uses}
         isDisabled={isDisabled}
         onChange={(next) => setEdit({ ...base, selection: next })}
         onPoint={setPointed}

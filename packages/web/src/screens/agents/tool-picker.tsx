@@ -14,6 +14,8 @@ interface ToolPickerProps {
   readonly title: string
   readonly servers: readonly AgentServer[]
   readonly selection: ToolSelection
+  /** When the agent last called each tool; `undefined`: not known. */
+  readonly uses: ReadonlyMap<string, number> | undefined
   readonly isDisabled: boolean
   readonly onChange: (selection: ToolSelection) => void
   readonly onPoint: (tool: { readonly tokens: number; readonly isSelected: boolean } | undefined) => void
@@ -123,6 +125,7 @@ function RowList(props: ToolPickerProps & { readonly search: string }) {
         <span>May</span>
         <span>Risk</span>
         <span className="num">Tokens</span>
+        <span className="num">Last use</span>
       </div>
       <VirtualRows
         className="picker-list"

@@ -10,6 +10,7 @@ import { Loaded, Note } from '../../parts/states.tsx'
 import { useAttention } from '../../shell/attention.ts'
 import { ChangeFeed } from './change-feed.tsx'
 import { FirstSteps } from './first-steps.tsx'
+import { FlowPanel } from './flow-panel.tsx'
 import { ModePanel } from './mode-panel.tsx'
 import { TodoPanel } from './todo-panel.tsx'
 import './overview.css'
@@ -42,7 +43,14 @@ export function Overview() {
               ) : (
                 <>
                   <TodoPanel />
-                  <Today overview={overview} />
+                  {overview.day === undefined ? (
+                    <Note>The calls of today cannot be counted: the index of the records is not in use.</Note>
+                  ) : (
+                    <>
+                      <FlowPanel day={overview.day} waiting={overview.attention.approvals} />
+                      <Today day={overview.day} since={overview.since} running={overview.callsInFlight} />
+                    </>
+                  )}
                   <ServersPanel overview={overview} />
                 </>
               )}
@@ -61,26 +69,39 @@ export function Overview() {
 /** The gateway’s own server is always there. */
 const isEmpty = (servers: OverviewView['servers']): boolean => servers.every(({ id }) => id === 'sallyport')
 
-function Today({
-  overview: { counts, callsInFlight },
-}: {
-  readonly overview: Pick<OverviewView, 'counts' | 'callsInFlight'>
-}) {
-  if (counts === undefined)
-    return <Note>The calls of today cannot be counted: the index of the records is not in use.</Note>
+const HOUR_MS = 3_600_000
+
+interface TodayProps {
+  readonly day: NonNullable<OverviewView['day']>
+  readonly since: string
+  readonly running: number
+}
+
+function Today({ day: { counts, hours }, since, running }: TodayProps) {
   const asked = counts.calls + counts.refused
   const share = asked === 0 ? '' : `${((100 * counts.refused) / asked).toFixed(1)} %`
   const figures = [
-    ['Calls today', counts.calls, callsInFlight > 0 ? `${callsInFlight} running` : ''],
-    ['Refused', counts.refused, share],
-    ['Asked a person', counts.approvalsRequested, ''],
-    ['Failed', counts.failed, ''],
-    ['Labels raised', counts.labelsRaised, ''],
+    ['Calls today', 'calls', running > 0 ? `${running} running` : ''],
+    ['Refused', 'refused', share],
+    ['Asked a person', 'approvalsRequested', ''],
+    ['Failed', 'failed', ''],
+    ['Labels raised', 'labelsRaised', ''],
   ] as const
+  const start = Date.parse(since)
+  const course = (name: (typeof figures)[number][1]): readonly number[] => {
+    const values = Array.from({ length: Math.max(1, Math.ceil((Date.now() - start) / HOUR_MS)) }, () => 0)
+    for (const hour of hours) {
+      const index = Math.max(0, Math.floor((Date.parse(hour.time) - start) / HOUR_MS))
+      values[index] = (values[index] ?? 0) + hour[name]
+    }
+    return values
+  }
   return (
     <Figures
       label="Today in numbers"
-      figures={figures.map(([name, value, note]) => ({ name, value: formatNumber(value), note }))}
+      figures={figures.map(([title, name, note]) => ({
+        ...{ name: title, value: formatNumber(counts[name]), note, course: course(name) },
+      }))}
     />
   )
 }

@@ -32,7 +32,8 @@ export function Servers() {
       lead={query.data ? summarize(query.data) : 'The MCP servers behind this gateway.'}
       actions={
         mayChange &&
-        adding === null && (
+        adding === null &&
+        !search.has('edit') && (
           <>
             <Link className="btn" to="/start">
               From agents

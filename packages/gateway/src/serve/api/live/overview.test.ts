@@ -13,13 +13,20 @@ it('the overview counts what happened, and what needs a person', async () => {
   expect(body).toMatchObject({
     mode: { mode: 'NORMAL' },
     attention: { approvals: 0, logins: 0, deadServers: 0 },
-    counts: { calls: 1, failed: 0, refused: 1 },
+    day: {
+      counts: { calls: 1, failed: 0, refused: 1 },
+      flow: { servers: [{ name: 'hostile', calls: 1 }] },
+      answers: { approved: 0, denied: 0, expired: 0 },
+    },
   })
   expect(servers.map(({ id, state }) => `${id} ${state}`)).toEqual(
     expect.arrayContaining(['hostile ready', 'remote disabled']),
   )
+  expect(body.day.hours.reduce((sum: number, hour: { calls: number }) => sum + hour.calls, 0)).toBe(1)
+  await call('hostile/echo')
+  expect((await admin.api('/api/overview')).body.day.counts.calls).toBe(2)
   const later = await admin.api(`/api/overview?since=${new Date(Date.now() + 60_000).toISOString()}`)
-  expect(later.body).toMatchObject({ counts: { calls: 0, refused: 0 }, changes: [] })
+  expect(later.body).toMatchObject({ day: { counts: { calls: 0, refused: 0 }, hours: [] }, changes: [] })
 })
 
 it('a caller learns its role', async () => {

@@ -1,5 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi'
-import { ADMIN_ROLES, type EventType } from '@sallyport/core'
+import { ADMIN_ROLES, type EventType, type LoggedEvent } from '@sallyport/core'
 import type { ToolReview } from '../../../pipeline/pipeline.ts'
 import type { Upstream } from '../../../upstream/upstream.ts'
 import { type AdminContext, modeView } from '../../admin/admin-context.ts'
@@ -10,6 +10,7 @@ import { strictInput } from '../invalid-input.ts'
 import { modeSchema } from '../mode.ts'
 import { callerOf, createRoutes, jsonResponse, PROBLEM_RESPONSES } from '../routes.ts'
 import { stateFields } from '../servers.ts'
+import { dayCountsSchema, sumCounts } from './day-counts.ts'
 
 const attentionSchema = z
   .object({
@@ -45,13 +46,11 @@ const overviewSchema = liveStateSchema
   .extend({
     servers: z.array(liveServerSchema),
     since: z.iso.datetime().openapi({ description: 'Since when the records are counted.' }),
-    counts: z
-      .object({
-        calls: z.number().int(),
-        failed: z.number().int(),
-        refused: z.number().int(),
-        approvalsRequested: z.number().int(),
-        labelsRaised: z.number().int(),
+    day: dayCountsSchema
+      .extend({
+        answers: z
+          .object({ approved: z.number().int(), denied: z.number().int(), expired: z.number().int() })
+          .openapi({ description: 'What became of calls that a person was asked about; of the newest 1,000 answers.' }),
       })
       .optional()
       .openapi({ description: 'Of at most two million records; missing if the index of the records cannot be used.' }),
@@ -122,24 +121,28 @@ const CHANGE_TYPES: readonly EventType[] = [
 
 async function buildOverview(context: AdminContext, since: Date): Promise<Overview> {
   const { store } = context
-  const counts = await store.countTypes(since)
+  const [counted, answers] = await Promise.all([store.count(since), countAnswers(context, since)])
   const changes = (await store.find({ since, types: CHANGE_TYPES, limit: MAX_CHANGES })) as EventView[]
   return {
     ...liveState(context, countReviews(context)),
     servers: liveServers(context),
     since: since.toISOString(),
-    ...(counts && { counts: toCounts(counts) }),
+    ...(counted && { day: { ...sumCounts(counted), answers } }),
     changes,
   }
 }
 
-const toCounts = (counts: ReadonlyMap<string, number>): NonNullable<Overview['counts']> => ({
-  calls: counts.get('TOOL_CALL_STARTED') ?? 0,
-  failed: counts.get('TOOL_CALL_FAILED') ?? 0,
-  refused: counts.get('POLICY_DENIED') ?? 0,
-  approvalsRequested: counts.get('APPROVAL_REQUESTED') ?? 0,
-  labelsRaised: counts.get('SENSITIVITY_RAISED') ?? 0,
-})
+const ANSWER_TYPES = ['APPROVAL_ANSWERED', 'APPROVAL_EXPIRED'] as const
+const MAX_ANSWERS = 1_000
+
+type AnswerEvent = Extract<LoggedEvent, { type: (typeof ANSWER_TYPES)[number] }>
+
+async function countAnswers({ store }: AdminContext, since: Date): Promise<NonNullable<Overview['day']>['answers']> {
+  const found = (await store.find({ since, types: ANSWER_TYPES, limit: MAX_ANSWERS })) as readonly AnswerEvent[]
+  const expired = found.filter(({ type }) => type === 'APPROVAL_EXPIRED').length
+  const denied = found.filter((event) => event.type === 'APPROVAL_ANSWERED' && event.answer === 'deny').length
+  return { approved: found.length - expired - denied, denied, expired }
+}
 
 export type ReviewCounts = Pick<LiveState['attention'], 'drifted' | 'findings'>
 
