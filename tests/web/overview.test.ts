@@ -64,22 +64,50 @@ describe('the overview', () => {
     await close()
   })
 
+  it.each([
+    ['/start', 'found-agents', 'the agents on this machine'],
+    ['/savings', 'savings/history*', 'the savings'],
+    ['/servers/memory?edit=form', 'servers/memory/entry', 'the entry of memory'],
+  ])(`${promise('WEB-11')} %s names what it loads, and shows why it cannot`, async (path, route, what) => {
+    const { page, close } = await bench.open('/')
+    await page.route(`**/api/${route}`, () => {})
+    await page.goto(`${bench.gateway.url}${path}`)
+    await page.getByText(`Loading ${what}…`).waitFor()
+    await shoot(page, `loading-${path.split('/')[1]}`)
+    await page.unrouteAll({ behavior: 'ignoreErrors' })
+    const error = { code: 'FORBIDDEN', message: 'This is not for you.', hint: 'Ask the operator.' }
+    await page.route(`**/api/${route}`, (request) => request.fulfill({ status: 403, json: { error } }))
+    await page.goto(`${bench.gateway.url}${path}`)
+    await page.getByRole('alert').getByText('This is not for you.').waitFor()
+    await page.getByText('Ask the operator.').waitFor()
+    expect(await findBarriers(page)).toEqual([])
+    await shoot(page, `error-${path.split('/')[1]}`)
+    await page.unrouteAll({ behavior: 'ignoreErrors' })
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await page.getByRole('alert').waitFor({ state: 'detached' })
+    await close()
+  })
+
   it(`${promise('WEB-2')} the selector shows when the agent last called each tool, and follows its calls`, async () => {
     const { page, problems, close } = await bench.open('/agents/claude-code.default')
-    const row = (tool: string) => page.locator('.tool').filter({ has: page.getByRole('checkbox', { name: tool }) })
+    const lastUse = (tool: string, hasText: string | RegExp) =>
+      page
+        .locator('.tool')
+        .filter({ has: page.getByRole('checkbox', { name: tool }) })
+        .locator('> .used', { hasText })
     const search = page.getByRole('searchbox', { name: 'Search tools' })
     await search.fill('list_directory')
     // Another agent has called it.
-    await row('filesystem/list_directory').first().getByText('never').waitFor()
+    await lastUse('filesystem/list_directory', 'never').first().waitFor()
     await search.fill('memory')
     await row('memory/read_graph')
       .getByText(/just now| ago/)
       .waitFor()
-    await row('memory/open_nodes').getByText('never').waitFor()
+    await lastUse('memory/open_nodes', 'never').waitFor()
     await shoot(page, 'agents-last-use')
     const client = await LegacyClient.open(`${bench.gateway.mcp}/claude-code.default`)
     await client.call('memory_open_nodes', { names: ['x'] })
-    await row('memory/open_nodes').getByText('just now').waitFor()
+    await lastUse('memory/open_nodes', 'just now').waitFor()
     expect(await findBarriers(page)).toEqual([])
     expect(problems).toEqual([])
     await close()

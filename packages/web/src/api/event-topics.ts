@@ -24,9 +24,12 @@ const TOPICS: readonly (readonly [prefix: string, topics: readonly string[]])[] 
 ]
 
 /** What changes with every call is read again only after a pause. */
-const SLOW_TOPICS: ReadonlySet<string> = new Set(['calls', 'savings', 'sessions', 'overview', 'health'])
-const SLOW_MS = 3_000
-const FAST_MS = 50
+const PAUSES: Readonly<Record<string, number>> = {
+  ...{ calls: 3_000, sessions: 3_000, overview: 3_000, health: 3_000 },
+  // For this one, the gateway reads all its records.
+  savings: 10_000,
+}
+const MIN_PAUSE_MS = 50
 
 const findTopics = (type: string): readonly string[] => TOPICS.find(([prefix]) => type.startsWith(prefix))?.[1] ?? []
 
@@ -36,11 +39,10 @@ export function refreshByEvents(client: QueryClient): void {
   const refresh = (topic: string): void => {
     if (pending.has(topic)) return
     pending.add(topic)
-    const wait = SLOW_TOPICS.has(topic) ? SLOW_MS : FAST_MS
     setTimeout(() => {
       pending.delete(topic)
       void client.invalidateQueries({ queryKey: [topic] })
-    }, wait)
+    }, PAUSES[topic] ?? MIN_PAUSE_MS)
   }
   const onEvents = (events: readonly EventView[]): void => {
     const topics = new Set(events.flatMap(({ type }) => findTopics(type)))

@@ -100,6 +100,7 @@ function ToolRow({ row: { server, tool }, selection, uses, isDisabled, onChange,
         </span>
         <span className="phone-meta">
           <RiskSign risk={tool.risk} />
+          <LastUse time={uses?.get(tool.canonical)} isKnown={uses !== undefined} />
         </span>
       </span>
       <PermissionSign permission={tool.permission} />

@@ -30,10 +30,7 @@ export function Overview() {
   })
   const count = useAttention().reduce((sum, item) => sum + item.count, 0)
   return (
-    <Page
-      tab="Overview"
-      title={count === 0 ? 'Nothing needs you' : `${count} ${count === 1 ? 'thing needs' : 'things need'} you`}
-    >
+    <Page tab="Overview" title={findTitle(count, query.data)}>
       <Loaded query={query} what="the overview">
         {(overview) => (
           <div className="cols">
@@ -64,6 +61,11 @@ export function Overview() {
       </Loaded>
     </Page>
   )
+}
+
+function findTitle(count: number, overview: OverviewView | undefined): string {
+  if (count > 0) return `${count} ${count === 1 ? 'thing needs' : 'things need'} you`
+  return overview !== undefined && isEmpty(overview.servers) ? 'Begin with a server' : 'Nothing needs you'
 }
 
 /** The gateway’s own server is always there. */
