@@ -100,9 +100,7 @@ describe('the overview', () => {
     // Another agent has called it.
     await lastUse('filesystem/list_directory', 'never').first().waitFor()
     await search.fill('memory')
-    await row('memory/read_graph')
-      .getByText(/just now| ago/)
-      .waitFor()
+    await lastUse('memory/read_graph', /just now| ago/).waitFor()
     await lastUse('memory/open_nodes', 'never').waitFor()
     await shoot(page, 'agents-last-use')
     const client = await LegacyClient.open(`${bench.gateway.mcp}/claude-code.default`)
