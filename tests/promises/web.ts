@@ -14,9 +14,8 @@ export const WEB_PROMISES = {
     state: 'built',
   },
   'WEB-4': {
-    text: 'Calls that wait: who, what exactly, why; folded values are opened first; once, session, always with the lines it writes, or a denial with a reason; by keys alone',
-    state: 'partial',
-    missing: 'the permission, and what the agent wrote where it differs from what is sent',
+    text: 'Calls that wait: who, what exactly, why, the permission, and what the agent wrote where it is not sent like that; folded values are opened first; once, session, always with the lines it writes, or a denial with a reason; by keys alone',
+    state: 'built',
   },
   'WEB-5': {
     text: 'The stream of calls with filters, those of an earlier day, and for each call: where its time went, its steps, the rule with file and line, arguments, what it wanted to reach, its stored result unless its session is private, and what the rules of now would decide',

@@ -18,8 +18,12 @@ describe('the screens on which people work', () => {
 
   beforeAll(async () => {
     bench = await openWebBench({
-      mcp_servers: { filesystem: { ...npmServer('filesystem', files), sensitivity: 'internal' } },
-      governance: { enforce: true },
+      mcp_servers: {
+        filesystem: { ...npmServer('filesystem', files), sensitivity: 'internal' },
+        memory: { ...npmServer('memory'), env: { MEMORY_FILE_PATH: join(files, 'memory.json') }, isolated: true },
+      },
+      governance: { enforce: true, patterns: { 'mcp__memory__*': { secrets: 'redact' } } },
+      isolation: { strategy: 'extract' },
     })
     client = await LegacyClient.open(bench.gateway.mcp)
     opened = await bench.open('/approvals')
@@ -61,6 +65,30 @@ describe('the screens on which people work', () => {
     await page.getByText('the end').waitFor()
     await approve.click()
     expect(await answer).not.toHaveProperty('isError', true)
+  })
+
+  it(`${promise('WEB-4')} shows the permission, and what the agent wrote where that is not what is sent`, async () => {
+    const { page, problems } = opened
+    const key = ['AKIA', 'QYLPMN5HFIQR7XYA'].join('')
+    const entity = { name: 'deploy', entityType: 'note', observations: [`the key is ${key}`] }
+    const answer = client.call('memory_create_entities', { entities: [entity], _intent: 'was it new?' })
+    const request = page.getByRole('article', { name: 'The call' })
+    await request.getByText('memory/create_entities').waitFor()
+    await request.getByRole('img', { name: 'READ, WRITE, CONNECT' }).waitFor()
+    await request.getByText('as they will be sent: keys and tokens are removed from them').waitFor()
+    const written = request.getByRole('region', { name: /^What .* wrote$/ })
+    await written.getByText('was it new?').waitFor()
+    expect(await request.getByText('was it new?').count()).toBe(1)
+    expect(await page.getByText(key).count()).toBe(0)
+    expect(await findBarriers(page)).toEqual([])
+    await shoot(page, 'approvals-written')
+    await page.keyboard.press('a')
+    await page.getByRole('status').getByText('Approved once').waitFor()
+    await answer
+    const stored = readFileSync(join(files, 'memory.json'), 'utf8')
+    expect(stored).toContain('the key is ')
+    expect(stored).not.toContain(key)
+    expect(problems).toEqual([])
   })
 
   it(`${promise('WEB-4')} a denial gives the model the reason, and the file is not written`, async () => {

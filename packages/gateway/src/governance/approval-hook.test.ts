@@ -18,6 +18,9 @@ const SUBJECT: ApprovalSubject = {
   tool: 'mcp__notes__delete',
   isMcp: true,
   arguments: { id: 3, note: `my key is ${KEY}` },
+  written: { id: 3, note: `my key is ${KEY}`, _intent: 'why' },
+  secrets: 'redact',
+  permission: ['READ', 'WRITE'],
   definition: 'sha256-1',
   risk: 'high',
   reason: 'high risk',
@@ -106,7 +109,13 @@ describe('a web hook for approvals', () => {
 
   it('gets what a call of a private session contains only on the same machine, and can approve it only there', async () => {
     const changes = { isForPrivateData: true, method: 'resources/read', tool: 'web://x/salary-5200' } as const
-    const told = { ...changes, arguments: { uri: 'web://x/salary-5200' }, reason: 'web://x/salary-5200 reaches out' }
+    const uri = 'web://x/salary-5200'
+    const told = {
+      ...changes,
+      arguments: { uri },
+      written: { uri, _intent: uri },
+      reason: 'web://x/salary-5200 reaches out',
+    }
     const near = await open((response, _, body) => approve(response, body), { changes: told })
     expect(await near.ask()).toMatchObject({ scope: 'once', via: 'hook' })
     expect(near.bodies[0]).toContain('salary-5200')

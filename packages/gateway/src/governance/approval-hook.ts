@@ -213,8 +213,8 @@ const isOnThisMachine = (url: string): boolean => isLoopback(new URL(url).hostna
  * A request of a session with private data, for somebody elsewhere. Its arguments would leave unread with it, and the
  * URI of a resource is in its name and its reason.
  */
-function toNotice(approval: PendingApproval): Omit<ApprovalView, 'arguments' | 'tool'> {
-  const { arguments: _arguments, tool: _tool, ...facts } = toApprovalView(approval)
+function toNotice(approval: PendingApproval): Omit<ApprovalView, 'arguments' | 'written' | 'secrets' | 'tool'> {
+  const { arguments: _args, written: _written, secrets: _secrets, tool: _tool, ...facts } = toApprovalView(approval)
   const reason = `Private data may leave with this call. What it contains is shown on the machine of the gateway only: sallyport approvals show ${approval.id}`
   return { ...facts, reason }
 }

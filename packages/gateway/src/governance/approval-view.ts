@@ -1,4 +1,4 @@
-import { type Json, type RiskLevel, type RuleSource, redactJson } from '@sallyport/core'
+import { type Json, type Permission, type RiskLevel, type RuleSource, redactJson, sameJson } from '@sallyport/core'
 import type { PendingApproval } from './approval.ts'
 
 /** An approval request as it is shown to people and programs, wherever they answer. */
@@ -13,6 +13,11 @@ export interface ApprovalView {
   readonly method: string
   /** All arguments as the server would get them, with keys and tokens redacted. */
   readonly arguments: Json
+  /** What the agent wrote, redacted too, if that differs from `arguments`. */
+  readonly written?: Json
+  /** Missing if `arguments` has no keys and tokens. `removed`: they are not sent either; `hidden`: they are sent. */
+  readonly secrets?: 'removed' | 'hidden'
+  readonly permission: readonly Permission[]
   readonly risk: RiskLevel
   readonly reason: string
   readonly rule?: RuleSource
@@ -25,13 +30,20 @@ export interface ApprovalView {
 export function toApprovalView(approval: PendingApproval): ApprovalView {
   const { id, principal, server, tool, method, risk, reason, rule, callId, traceId } = approval
   const { user, agent, profile, session } = principal
+  const shown = redactJson(approval.arguments)
   return {
     ...{ id, user, agent, profile, session, server, tool, method },
-    arguments: redactJson(approval.arguments),
-    ...{ risk, reason },
+    arguments: shown,
+    ...(approval.written !== undefined && { written: redactJson(approval.written) }),
+    ...(!sameJson(shown, approval.arguments) && { secrets: isSent(approval) ? 'hidden' : 'removed' }),
+    ...{ permission: approval.permission, risk, reason },
     ...(rule && { rule }),
     requestedAt: approval.requestedAt.toISOString(),
     expiresAt: approval.expiresAt.toISOString(),
     ...{ callId, traceId },
   }
 }
+
+/** Of a call that may send private data out, only what a person has read is sent. */
+const isSent = ({ secrets, isForPrivateData }: PendingApproval): boolean =>
+  secrets !== 'redact' && isForPrivateData !== true

@@ -1,4 +1,13 @@
-import type { Json, LoggedEvent, Principal, RiskLevel, RuleSource, SallyportEvent } from '@sallyport/core'
+import type {
+  Json,
+  LoggedEvent,
+  Permission,
+  Principal,
+  RiskLevel,
+  RuleSource,
+  SallyportEvent,
+  SecretHandling,
+} from '@sallyport/core'
 import type { Store } from '../store/store.ts'
 
 export const APPROVAL_ANSWERS = ['deny', 'once', 'session', 'always'] as const
@@ -35,6 +44,11 @@ export interface ApprovalSubject {
   readonly isMcp: boolean
   /** The arguments that the server would get. */
   readonly arguments: Json
+  /** The arguments of the request of the agent, if they are not sent as the agent wrote them. */
+  readonly written?: Json | undefined
+  /** What happens to keys and tokens in the arguments. */
+  readonly secrets: SecretHandling
+  readonly permission: readonly Permission[]
   /** The digest of the tool's current definition: an approval is not valid for another definition. */
   readonly definition: string
   readonly risk: RiskLevel

@@ -13,6 +13,8 @@ export const SUBJECT: ApprovalSubject = {
   tool: 'mcp__notes__delete',
   isMcp: true,
   arguments: { id: 3 },
+  secrets: 'refuse',
+  permission: ['READ', 'WRITE'],
   definition: 'sha256-1',
   risk: 'high',
   reason: 'high risk',

@@ -40,6 +40,18 @@ describe('a call that waits for approval', () => {
     ])
   })
 
+  it('is listed for whoever has read its record, even before that is confirmed', async () => {
+    let confirm = (): void => undefined
+    const confirmed = new Promise<void>((resolve) => (confirm = resolve))
+    const { approvals, ask } = open({ record: () => confirmed })
+    const asked = ask()
+    expect(approvals.pending).toEqual([])
+    const listing = approvals.list()
+    confirm()
+    const { id } = await asked
+    expect(await listing).toMatchObject([{ id }])
+  })
+
   it('is refused with the reason of the person who denied it', async () => {
     const { approvals, ask } = open()
     const { id, outcome } = await ask()

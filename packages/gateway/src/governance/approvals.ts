@@ -93,6 +93,12 @@ export class Approvals {
     for (const listener of this.#forgetListeners) listener()
   }
 
+  /** The pending requests, also those that a reader of the log knows and that are not confirmed yet. */
+  async list(): Promise<readonly PendingApproval[]> {
+    await Promise.all([...this.#recording.keys()].map((id) => this.#untilRecorded(id)))
+    return this.pending
+  }
+
   /** Returns a pending request. Throws APPROVAL_SETTLED or APPROVAL_UNKNOWN for any other id. */
   async find(id: string): Promise<PendingApproval> {
     await this.#untilRecorded(id)

@@ -65,7 +65,7 @@ export class CallResultShaper {
     if (!isJsonObject(given) || given[INTENT] === undefined || asked.offer.kind !== 'tool') return asked
     if (!this.#options.rulesOf(asked.offer).shaping.takesIntent) return asked
     const { args, intent } = splitIntent(given)
-    return { ...asked, params: { ...asked.params, arguments: args }, intent }
+    return { ...asked, params: { ...asked.params, arguments: args }, intent, written: given }
   }
 
   /** `undefined` if the result is returned in full: then its bytes are sent unchanged. */

@@ -1,4 +1,4 @@
-import type { Cancellation, Era, JsonObject, Principal, SallyportError, ServerInstance } from '@sallyport/core'
+import type { Cancellation, Era, Json, JsonObject, Principal, SallyportError, ServerInstance } from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
 import type { LabelHolder } from '../governance/governance.ts'
 import type { Client, Frame, NamedPreset, ResourceSubscription } from '../upstream/upstream.ts'
@@ -19,6 +19,8 @@ export interface Call {
   readonly params: JsonObject
   /** What the caller wants to know from the result. It is not sent to the server. */
   readonly intent?: string | undefined
+  /** The arguments as the caller wrote them, if `params` has others. */
+  readonly written?: Json | undefined
   /** Set if the sub-agent of an isolated call makes this call. Only the sub-agent sees its result. */
   readonly isFromSubAgent?: true
   /** Whose label decides about the call, if it is not that of the caller's session: the sub-agent of an isolated call. */

@@ -1,7 +1,7 @@
 import type { QueryClient } from '@tanstack/react-query'
 import type { EventView } from '../../../gateway/src/serve/api/api.ts'
 import { eventStream } from './event-stream.ts'
-import { liveQuery, modeQuery } from './queries.ts'
+import { approvalsQuery, liveQuery, modeQuery } from './queries.ts'
 
 /** Which queries an event makes stale, by the first part of their keys. */
 const TOPICS: readonly (readonly [prefix: string, topics: readonly string[]])[] = [
@@ -58,6 +58,9 @@ export function refreshByEvents(client: QueryClient): void {
     onLive: (live) => {
       client.setQueryData(liveQuery.queryKey, live)
       client.setQueryData(modeQuery.queryKey, live.mode)
+      // The record of an answer is written before the call stops waiting, so it may have been read too early.
+      const shown = client.getQueryData(approvalsQuery.queryKey)?.length ?? live.attention.approvals
+      if (shown !== live.attention.approvals) refresh('approvals')
     },
   })
   let wasLost = false

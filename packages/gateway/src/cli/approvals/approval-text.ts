@@ -16,12 +16,24 @@ export function approvalFacts(approval: ApprovalView, now: Date): readonly Fact[
     ['user', visibleLine(approval.user)],
     ['session', visibleLine(approval.session)],
     ['risk', approval.risk],
+    ['permission', approval.permission.join(', ')],
     ['why', visibleLine(`${approval.reason}${rule ? ` (${formatRuleLocation(rule)})` : ''}`)],
     ['asked', formatTimeAgo(new Date(approval.requestedAt), now)],
     ['expires in', formatTimeLeft(approval, now)],
     ['arguments', visibleLines(prettyPrintJson(approval.arguments))],
+    ...secretFacts(approval),
+    ...(approval.written === undefined
+      ? []
+      : [['the agent wrote', visibleLines(prettyPrintJson(approval.written))] as const]),
   ]
   return facts.map(([name, value]) => ({ name, value }))
+}
+
+function secretFacts({ secrets }: ApprovalView): readonly (readonly [string, string])[] {
+  if (secrets === undefined) return []
+  return [
+    ['secrets', secrets === 'removed' ? 'removed: the server does not get them' : 'hidden here: the server gets them'],
+  ]
 }
 
 /** Longer arguments may fill a screen. */

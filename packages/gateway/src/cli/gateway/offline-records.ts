@@ -61,7 +61,12 @@ type OfflineParts = 'version' | 'settings' | 'store' | 'tokens' | 'mode' | 'appr
 
 /** Without a running gateway no call waits. */
 const NO_APPROVALS: ApiContext['approving'] = {
-  approvals: { pending: [], find: async (id) => unknownApproval(id), answer: async (id) => unknownApproval(id) },
+  approvals: {
+    pending: [],
+    list: async () => [],
+    find: async (id) => unknownApproval(id),
+    answer: async (id) => unknownApproval(id),
+  },
   hook: { acceptAnswer: async (id) => unknownApproval(id) },
   preview: async ({ id }) => unknownApproval(id),
 }

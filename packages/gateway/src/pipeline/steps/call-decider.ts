@@ -177,9 +177,10 @@ function resolveInnerCall(asked: Call, known: CallLookup): ResolvedCall {
     const reason = `${offer.name} asks for the tool ${shown(inner.name)}, which server ${offer.server} does not list.`
     return { call, listingDecision: refused(listingDecision, reason) }
   }
-  const { arguments: _, ...rest } = call.params
+  const { arguments: outer, ...rest } = call.params
   const params = { ...rest, ...inner }
-  return { call: { ...call, offer: tool, params }, listingDecision: known.decisionFor(tool, principal) }
+  const written = call.written ?? outer
+  return { call: { ...call, offer: tool, params, written }, listingDecision: known.decisionFor(tool, principal) }
 }
 
 interface InnerCall {

@@ -35,7 +35,7 @@ import type { SessionControl } from './session-control.ts'
 
 /** Calls that wait for a person, and what an answer would do. */
 export interface ApprovalContext {
-  readonly approvals: Pick<Approvals, 'pending' | 'find' | 'answer'>
+  readonly approvals: Pick<Approvals, 'pending' | 'list' | 'find' | 'answer'>
   readonly hook: Pick<ApprovalHook, 'acceptAnswer'>
   /** What answering `always` would write into tools.yaml. */
   preview(approval: PendingApproval, by: string): Promise<LineChange>

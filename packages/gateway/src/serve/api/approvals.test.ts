@@ -12,6 +12,8 @@ const SUBJECT: ApprovalSubject = {
   tool: 'mcp__hostile__nowhere',
   isMcp: true,
   arguments: { id: 3 },
+  secrets: 'refuse',
+  permission: ['READ', 'WRITE'],
   definition: 'sha256-1',
   risk: 'high',
   reason: 'high risk',
@@ -42,6 +44,26 @@ describe('approvals over the API', () => {
     const shown = await admin.api(`/api/approvals/${first.id}`)
     expect([shown.status, shown.body.error.code]).toEqual([409, 'APPROVAL_SETTLED'])
     expect((await admin.api('/api/approvals/none')).body.error.code).toBe('APPROVAL_UNKNOWN')
+  })
+
+  it('say whether keys and tokens are sent, and what the agent wrote if that is not sent', async () => {
+    const admin = await openAdminTestGateway()
+    const key = ['AKIA', 'QYLPMN5HFIQR7XYA'].join('')
+    const view = async (changes: Partial<ApprovalSubject>) => {
+      const { id } = await ask(admin, changes)
+      return (await admin.api(`/api/approvals/${id}`)).body
+    }
+    const plain = await view({})
+    expect(plain).toMatchObject({ permission: ['READ', 'WRITE'] })
+    expect(plain).not.toHaveProperty('secrets')
+    expect(plain).not.toHaveProperty('written')
+    const [args, written] = [{ text: key }, { text: key, _intent: 'why' }]
+    const removed = await view({ arguments: args, written, secrets: 'redact' })
+    expect(removed).toMatchObject({ secrets: 'removed', written: { _intent: 'why' } })
+    expect(JSON.stringify(removed)).not.toContain(key)
+    expect(await view({ arguments: args, secrets: 'allow' })).toMatchObject({ secrets: 'hidden' })
+    const isForPrivateData = true
+    expect(await view({ arguments: args, secrets: 'allow', isForPrivateData })).toMatchObject({ secrets: 'removed' })
   })
 
   it('are allowed by a page only with the hash of what it showed', async () => {

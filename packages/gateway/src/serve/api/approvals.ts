@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { createRoute, z } from '@hono/zod-openapi'
-import { RISK_LEVELS, SallyportError } from '@sallyport/core'
+import { PERMISSIONS, RISK_LEVELS, SallyportError } from '@sallyport/core'
 import {
   APPROVAL_ANSWERS,
   type ApprovalView,
@@ -26,6 +26,15 @@ const approvalSchema = z
     arguments: z
       .unknown()
       .openapi({ description: 'Complete, as the server would get them, with keys and tokens masked.' }),
+    written: z
+      .unknown()
+      .optional()
+      .openapi({ description: 'What the agent wrote, masked too, if that differs from `arguments`.' }),
+    secrets: z.enum(['removed', 'hidden']).optional().openapi({
+      description:
+        '`removed`: keys and tokens are not sent either; `hidden`: they are sent. Missing if there are none.',
+    }),
+    permission: z.array(z.enum(PERMISSIONS)).openapi({ description: 'What the tool can do.' }),
     risk: z.enum(RISK_LEVELS),
     reason: z.string().openapi({ description: 'Why approval is needed.' }),
     rule: z.object({ file: z.string(), line: z.number() }).optional(),
@@ -109,7 +118,10 @@ const answerApproval = createRoute({
 
 export const approvalRoutes = ({ approving }: AdminContext) =>
   createRoutes()
-    .openapi(listApprovals, (c) => c.json({ approvals: approving.approvals.pending.map(toApprovalJson) }, 200))
+    .openapi(listApprovals, async (c) => {
+      const approvals = await approving.approvals.list()
+      return c.json({ approvals: approvals.map(toApprovalJson) }, 200)
+    })
     .openapi(getApproval, async (c) =>
       c.json(toApprovalJson(await approving.approvals.find(c.req.valid('param').id)), 200),
     )
@@ -132,7 +144,7 @@ function toApprovalJson(approval: PendingApproval): ApprovalJson {
   const hash = createHash('sha256')
     .update(JSON.stringify([view, approval.definition]))
     .digest('hex')
-  return { ...view, hash }
+  return { ...view, permission: [...view.permission], hash }
 }
 
 interface NamedAnswer {

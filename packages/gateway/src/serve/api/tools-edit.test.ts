@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { openAdminTestGateway } from '../admin/admin.test-kit.ts'
-import type { Savings, ToolsFileEntries, ToolsFilePreview } from './api.ts'
+import type { RuledTool, Savings, ToolsFileEntries, ToolsFilePreview } from './api.ts'
 
 const MINE = '# what Ann decided\n'
 
@@ -46,6 +46,27 @@ describe('edits of tools.yaml', () => {
     expect({ status: again.status, code: again.body.error.code }).toEqual({ status: 409, code: 'CONFIG_CHANGED' })
     const { events } = (await admin.api('/api/events?type=TOOLS_EDITED')).body
     expect(events).toMatchObject([{ entries: [key], via: 'web' }])
+  })
+
+  it('begin with where each value comes from', async () => {
+    const { admin, key, path, read, entries } = await openGovernedGateway()
+    const text = await read()
+    const pattern = '  "hostile/*":\n    requires_approval: true\n'
+    await writeFile(path, text.replace('\ntools:\n', `\ntools:\n${pattern}`))
+    await expect.poll(async () => (await entries()).entries.some((entry) => entry.key === 'hostile/*')).toBe(true)
+    const rules = (await admin.api('/api/tools-file/rules')).body
+    expect(rules.path).toBe(path)
+    const found: RuledTool = rules.tools.find((tool: RuledTool) => tool.entry?.key === key)
+    const lines = (await read()).split('\n')
+    expect(lines[(found.entry?.line ?? 0) - 1]).toContain(key)
+    expect(found.risk.from).toBe('entry')
+    expect(lines[(found.risk.rule?.line ?? 0) - 1]).toContain(`risk_level: "${found.risk.value}"`)
+    expect(found.requiresApproval).toMatchObject({ value: true, from: 'pattern' })
+    expect(lines[(found.requiresApproval.rule?.line ?? 0) - 1]).toBe('    requires_approval: true')
+    expect(found).not.toHaveProperty('sensitivity')
+    const own: RuledTool = rules.tools.find(({ builtIn }: RuledTool) => builtIn)
+    expect(own.risk).toMatchObject({ from: 'inferred', reason: expect.any(String) })
+    expect(own).not.toHaveProperty('entry')
   })
 
   it('of thousands of values are shown as these lines alone, and written at once', async () => {
