@@ -227,6 +227,11 @@ describe.skipIf(!AVAILABLE)('containers', () => {
       ['runs as root', swap('--user 1000:1000', '--user 0:0'), 'it runs as another user'],
       ['may gain privileges', swap('--security-opt no-new-privileges', ''), 'it may gain privileges'],
       ['sees more', swap('--read-only', '--read-only -v /boot:/boot:ro'), 'it sees /boot, which it should not'],
+      [
+        'has another filter of system calls',
+        `for word do case $word in seccomp=*) echo '{"defaultAction":"SCMP_ACT_ALLOW"}' >\${word#seccomp=};; esac; done`,
+        'its system calls are not filtered as they should be',
+      ],
       ['has no limits', swap('--pids-limit 1024', ''), 'the number of its processes is not limited'],
     ])('a container that %s is refused', async (_, script, message) => {
       const PATH = writeDocker(message.replaceAll(/\W/g, ''), script)

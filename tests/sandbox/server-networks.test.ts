@@ -2,6 +2,8 @@ import { spawn } from 'node:child_process'
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { canRunDocker, type DockerEngine, startDocker } from '../harness/container-engine.ts'
+import { eventually } from '../harness/processes.ts'
 import { endProcess, REPOSITORY } from '../harness/run-gateway.ts'
 import { StdioClient } from '../harness/stdio-client.ts'
 import { promise } from '../promises.ts'
@@ -27,12 +29,20 @@ const OWN = '11.0.0.1'
 /** What a request by the proxy is answered with in FULL, PROXIED and NONE, and whether it gets through without one. */
 type Row = readonly [url: string, full: string, proxied: string, none: string]
 
-describe.skipIf(!canBuildNetworks()).each(USERS)(
-  `a server in a sandbox, started by %s (${promise('SEN-16')})`,
-  (user) => {
+const AVAILABLE = canBuildNetworks()
+/** What isolates, and who starts it. */
+const ISOLATIONS = [
+  ...USERS.map((user) => ['bubblewrap', user] as const),
+  ...(AVAILABLE && canRunDocker() ? [['docker', 'root'] as const] : []),
+]
+
+describe.skipIf(!AVAILABLE).each(ISOLATIONS)(
+  `a server in a sandbox of %s, started by %s (${promise('SEN-16')})`,
+  (driver, user) => {
     const folder = makeUserFolder(user)
     const hosts = join(folder.path, 'hosts')
     let network: Network
+    let engine: DockerEngine | undefined
     let client: StdioClient
     let ownMachine: ReturnType<typeof spawn>
     const own: string[] = []
@@ -41,7 +51,7 @@ describe.skipIf(!canBuildNetworks()).each(USERS)(
         hosts,
         `127.0.0.1 localhost\n11.0.0.2 site.test other.test\n${PRIVATE} inner.test\n${rebind} rebind.test\n`,
       )
-    const options = (): Start => ({ user, folder: folder.path, network: inNetwork() })
+    const options = (): Start => ({ user, folder: folder.path, network: inNetwork(), env: engine?.env ?? {} })
     /** In the first network, with a list of names of our own. */
     const inNetwork = (): Network => {
       const mount = ['unshare', '--mount', 'sh', '-c', 'mount --bind "$0" /etc/hosts && exec "$@"', hosts]
@@ -64,6 +74,7 @@ describe.skipIf(!canBuildNetworks()).each(USERS)(
 
     beforeAll(async () => {
       network = await openNetwork()
+      if (driver === 'docker') engine = await startDocker()
       setHosts('11.0.0.2')
       const [home, state] = [join(folder.path, 'home'), join(folder.path, 'state')]
       mkdirSync(home)
@@ -76,7 +87,7 @@ describe.skipIf(!canBuildNetworks()).each(USERS)(
           mcp_servers: {
             running: {
               ...{ command: process.execPath, args: [join(REPOSITORY, 'tests/fixtures/running-server.mjs')] },
-              sandbox: 'auto',
+              sandbox: driver,
             },
           },
         }),
@@ -111,6 +122,12 @@ describe.skipIf(!canBuildNetworks()).each(USERS)(
       await client.leave()
       await endProcess(ownMachine)
       await network.close()
+      // The gateway lives on for a moment, since another window may join it.
+      await eventually(
+        () => engine?.containers() ?? [],
+        (left) => left.length === 0,
+      )
+      await engine?.close()
       folder.remove()
     })
 

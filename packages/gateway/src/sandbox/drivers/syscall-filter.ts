@@ -52,6 +52,10 @@ const ARM64_CALLS = {
   ...{ reboot: 142, swapon: 224, swapoff: 225, acct: 89, syslog: 116 },
 }
 
+/** The same by name, for filters that others write: a name that an architecture does not have is no error. */
+export const REFUSED_CALLS: readonly string[] = Object.keys({ ...X64_CALLS, ...NEW_CALLS })
+export const MISSING_CALLS: readonly string[] = Object.keys(UNSEEN_CALLS)
+
 const SYSTEMS: Readonly<Record<string, System>> = {
   x64: {
     ...{ audit: 0xc000_003e, foreignFrom: 0x4000_0000 },
@@ -66,16 +70,16 @@ const SYSTEMS: Readonly<Record<string, System>> = {
   },
 }
 
-const ERROR = { EPERM: 1, ENOSYS: 38, EAFNOSUPPORT: 97 } as const
-const FAMILY = { unix: 1, inet: 2, inet6: 10, netlink: 16 } as const
+export const ERROR = { EPERM: 1, ENOSYS: 38, EAFNOSUPPORT: 97 } as const
+export const FAMILY = { unix: 1, inet: 2, inet6: 10, netlink: 16 } as const
 /** SOCK_DGRAM and SOCK_RAW have it. One of a pair of these can be connected to any other socket; of other pairs not. */
 const DATAGRAM_BIT = 2
 /** Addresses and routes, which programs ask for to list the interfaces. */
-const NETLINK_ROUTE = 0
+export const NETLINK_ROUTE = 0
 /** CLONE_NEWNS, …CGROUP, …UTS, …IPC, …USER, …PID and …NET. */
-const NAMESPACE_FLAGS = 0x7e02_0000
+export const NAMESPACE_FLAGS = 0x7e02_0000
 /** TIOCSTI and TIOCLINUX, which type into a terminal. */
-const TYPING = [0x5412, 0x541c]
+export const TYPING = [0x5412, 0x541c]
 
 interface Instruction {
   readonly code: number

@@ -1,6 +1,7 @@
 import { attest, type ExpectedMount } from '../attestation.ts'
 import { readNamespaces } from '../process-facts.ts'
 import type { WantedSettings } from './container-options.ts'
+import { buildSeccompProfile } from './seccomp-profile.ts'
 
 /** What an engine says about a container: the parts that are checked. */
 export interface ContainerState {
@@ -55,6 +56,7 @@ export function compareSettings({ settings, mounts }: ContainerState, wanted: Wa
       options.some((option) => /^no-new-privileges(?:[:=]true)?$/.test(option)),
       'it may gain privileges',
     ),
+    ...differs(hasFilter(options, wanted), 'its system calls are not filtered as they should be'),
     ...options.filter((option) => /unconfined/.test(option)).map((option) => `it has the option ${option}`),
     ...SHARING.filter((key) => /^(?:host|container|ns)/.test(String(settings[key] ?? ''))).map(
       (key) => `its ${key} is ${settings[key]}`,
@@ -67,6 +69,10 @@ export function compareSettings({ settings, mounts }: ContainerState, wanted: Wa
     ...compareMounts(mounts, wanted),
   ]
 }
+
+/** Docker repeats the content of the file, Podman its name. */
+const hasFilter = (options: readonly string[], { filter }: WantedSettings): boolean =>
+  filter === undefined || options.includes(`seccomp=${filter}`) || options.includes(`seccomp=${buildSeccompProfile()}`)
 
 function compareMounts(mounts: ContainerState['mounts'], wanted: WantedSettings): readonly string[] {
   const found = mounts.filter(({ Type }) => Type !== 'tmpfs')

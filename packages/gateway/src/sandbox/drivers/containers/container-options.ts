@@ -14,6 +14,7 @@ import {
 } from '../bubblewrap-arguments.ts'
 import type { Forward, ImageSpec, Mount, SandboxLimits, SandboxParts, SandboxSpec } from '../driver.ts'
 import type { EngineKind } from './engine.ts'
+import { buildSeccompProfile } from './seccomp-profile.ts'
 
 /** What `docker create` gets for a container, and what must come of it. */
 export interface ContainerPlan {
@@ -30,6 +31,8 @@ export interface WantedSettings {
   readonly processes: number
   readonly memory: number
   readonly mounts: readonly Mount[]
+  /** The file with the filter of system calls. */
+  readonly filter: string | undefined
 }
 
 /** What an image says about itself. */
@@ -85,6 +88,7 @@ export function planProgramContainer(context: PlanContext, spec: SandboxSpec, pa
   const system = showSystem([...SYSTEM_FOLDERS, ...SYSTEM_SETTINGS])
   const plan = buildPlan(context, {
     image: context.baseImage,
+    filter: writeFilter(parts.folder),
     words: ['/bin/sh', '-c', GATE, 'sallyport', spec.program, ...spec.args],
     folder: spec.cwd,
     user,
@@ -104,6 +108,7 @@ export function planImageContainer(
 ): ContainerPlan {
   const plan = buildPlan(context, {
     image: spec.image,
+    filter: writeFilter(folder),
     words: [spec.entrypoint, ...spec.args],
     folder: spec.cwd,
     user: chooseUser(image.user),
@@ -116,8 +121,16 @@ export function planImageContainer(
   return withEnvironment(plan, spec.env, folder)
 }
 
+function writeFilter(folder: string): string {
+  const file = join(folder, 'seccomp.json')
+  writeFileSync(file, buildSeccompProfile(), { mode: 0o600, flag: 'wx' })
+  return file
+}
+
 interface ContainerContent {
   readonly image: string
+  /** The file with the filter of system calls. Without it: that of the engine. */
+  readonly filter?: string
   /** The first one replaces the program of the image; `undefined`: it stays. */
   readonly words: readonly (string | undefined)[]
   readonly folder: string | undefined
@@ -132,16 +145,17 @@ interface ContainerContent {
 
 function buildPlan(context: PlanContext, content: ContainerContent): ContainerPlan {
   const { kind, network, hasInit } = context
-  const { image, words, folder, user, mounts, hidden, limits } = content
+  const { image, filter, words, folder, user, mounts, hidden, limits } = content
   const [entrypoint, ...rest] = words
   const isMounted = (path: string): boolean => mounts.some(({ guest }) => guest === path)
   const temporary = ['/tmp', ...new Set(content.temporary)].filter((path) => !isMounted(path))
   const inMemory = [`size=${limits.temporaryFiles}`, 'rw,exec,nosuid,nodev,mode=1777', ...kind.temporaryOptions]
-  const wanted = { network, processes: limits.processes, memory: limits.memory, mounts }
+  const wanted = { network, processes: limits.processes, memory: limits.memory, mounts, filter }
   const args = [
     ...['create', '-i', '--rm', '--pull', 'never', '--name', context.name],
     ...Object.entries(context.labels).flatMap(([label, value]) => ['--label', `${label}=${value}`]),
     ...['--network', network, '--ipc', 'private', '--read-only', ...kind.createOptions],
+    ...(filter === undefined ? [] : ['--security-opt', `seccomp=${filter}`]),
     ...['--cap-drop', 'ALL', '--security-opt', 'no-new-privileges', ...(user === undefined ? [] : ['--user', user])],
     ...['--pids-limit', `${limits.processes}`, '--memory', `${limits.memory}`, '--memory-swap', `${limits.memory}`],
     ...['--shm-size', `${SHARED_MEMORY_BYTES}`],

@@ -24,7 +24,8 @@ export const PODMAN: EngineKind = {
   name: 'podman',
   // Otherwise further folders would be writable, and files in memory would begin as copies of those in the image. A limit
   // on core files would replace all limits of containers.conf, without which some machines cannot start containers.
-  createOptions: ['--read-only-tmpfs=false'],
+  // `rm --force` would wait ten seconds for a first process that ignores SIGTERM.
+  createOptions: ['--read-only-tmpfs=false', '--stop-timeout', '0'],
   temporaryOptions: ['notmpcopyup'],
   install: 'Install it: `apt-get install podman` on Debian and Ubuntu, `dnf install podman` on Fedora.',
 }
