@@ -89,6 +89,8 @@ describe('the overview', () => {
   })
 
   it(`${promise('WEB-2')} the selector shows when the agent last called each tool, and follows its calls`, async () => {
+    const client = await LegacyClient.open(`${bench.gateway.mcp}/claude-code.default`)
+    await client.call('memory_read_graph', {})
     const { page, problems, close } = await bench.open('/agents/claude-code.default')
     const lastUse = (tool: string, hasText: string | RegExp) =>
       page
@@ -103,7 +105,6 @@ describe('the overview', () => {
     await lastUse('memory/read_graph', /just now| ago/).waitFor()
     await lastUse('memory/open_nodes', 'never').waitFor()
     await shoot(page, 'agents-last-use')
-    const client = await LegacyClient.open(`${bench.gateway.mcp}/claude-code.default`)
     await client.call('memory_open_nodes', { names: ['x'] })
     await lastUse('memory/open_nodes', 'just now').waitFor()
     expect(await findBarriers(page)).toEqual([])

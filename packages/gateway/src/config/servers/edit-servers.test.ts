@@ -158,3 +158,27 @@ it('no sequence of changes touches a byte of what it is not about', () => {
     }),
   )
 })
+
+it('whatever the members of a mapping and a list become, the comments of those that stay do too', () => {
+  const file = FILE.replace(
+    'args: ["-y", "@my/notes"] # pinned elsewhere\n',
+    'args:\n      - first # of all\n      # between\n      - last # of all\n',
+  ).replace('KEY: ${NOTES_KEY}\n', 'KEY: ${NOTES_KEY} # as in the vault\n      LEVEL: info\n')
+  const list = fc.array(fc.string(), { maxLength: 3 })
+  const env = fc.dictionary(fc.constantFrom('A', 'LEVEL', 'a key'), fc.string())
+  fc.assert(
+    fc.property(list, env, (middle, members) => {
+      const fields = { args: ['first', ...middle, 'last'], env: { KEY: '${NOTES_KEY}', ...members } }
+      const text = edit(file, { kind: 'change', id: 'notes', fields })
+      for (const kept of [
+        '- first # of all\n',
+        '- last # of all\n',
+        '      # between\n',
+        'KEY: ${NOTES_KEY} # as in the vault\n',
+      ])
+        expect(text).toContain(kept)
+      const [before = '', after = ''] = file.split(/ {4}args:[\s\S]*LEVEL: info\n/)
+      expect(text.startsWith(before) && text.endsWith(after)).toBe(true)
+    }),
+  )
+})

@@ -76,6 +76,29 @@ describe('a change of the servers', () => {
     expect(refused.text).not.toContain('a-literal-secret')
   })
 
+  it(`${promise('WEB-3')} starts from the entry as it is written, keeps a secret that is left masked, and is refused if the entry is another by now`, async () => {
+    const { admin, preview, send, path, read } = await openEditedGateway()
+    const { status, body, text } = await admin.api('/api/servers/notes/entry')
+    expect({ status, entry: body.entry, line: body.line }).toEqual({
+      status: 200,
+      entry: { command: 'true', enabled: false, env: { API_TOKEN: '•••' } },
+      line: 4,
+    })
+    expect(text).not.toContain('a-literal-secret')
+    const fields = { env: { API_TOKEN: '•••', LEVEL: 'info' } }
+    const change: ServerChangeInput = { kind: 'change', id: 'notes', fields, was: body.version }
+    const { hash } = await preview(change)
+    expect((await send('apply', { changes: [change], hash })).status).toBe(200)
+    expect(await read()).toBe(CONFIG.replace('secret}', 'secret, LEVEL: "info"}'))
+    const late = await send('preview', { changes: [change] })
+    expect({ status: late.status, code: late.body.error.code }).toEqual({ status: 409, code: 'CONFIG_CHANGED' })
+    const guess = await send('preview', { changes: [{ kind: 'change', id: 'notes', fields: { cwd: '/•••' } }] })
+    expect(guess.body.error.message).toContain('cwd is masked')
+    await writeFile(path, 'mcp_servers: [')
+    expect((await admin.api('/api/servers/notes/entry')).status).toBeLessThan(500)
+    expect((await admin.api('/api/servers/nobody/entry')).status).toBe(404)
+  })
+
   it('is refused with the line if the gateway would not accept the result', async () => {
     const { send, read } = await openEditedGateway()
     const changes = [{ kind: 'add', id: 'bad', entry: { command: 'x', url: 'nowhere', per: 'never' } }]
