@@ -3,7 +3,7 @@ import { Link, useSearchParams } from 'react-router'
 import type { SavingsHistory } from '../../../../gateway/src/serve/api/api.ts'
 import { api, read } from '../../api/client.ts'
 import { Figures } from '../../parts/figures.tsx'
-import { formatNumber, formatShort } from '../../parts/format.ts'
+import { formatClock, formatNumber, formatShort } from '../../parts/format.ts'
 import { Page, Panel } from '../../parts/page.tsx'
 import { Empty, Loaded } from '../../parts/states.tsx'
 import { buildBuckets, findStart, RANGES, type Range } from './buckets.ts'
@@ -66,7 +66,7 @@ function SavingsBody({ history, range, since }: BodyProps) {
         <ToolSavings tools={tools} />
         <ProfileSavings profiles={profiles} />
       </div>
-      <Method total={total} />
+      <Method total={total} counted={history.counted} />
     </div>
   )
 }
@@ -96,8 +96,11 @@ function Total({ total }: Pick<SavingsHistory, 'total'>) {
 }
 
 /** How each number is counted: a number that nobody can check is worth nothing. */
-const Method = ({ total: { calls, shortened, readBack, spent } }: Pick<SavingsHistory, 'total'>) => (
-  <Panel title="How this is counted">
+const Method = ({
+  total: { calls, shortened, readBack, spent },
+  counted,
+}: Pick<SavingsHistory, 'total' | 'counted'>) => (
+  <Panel title="How this is counted" sub={`last at ${formatClock(counted)}`}>
     <dl className="dl pad">
       <dt>Shaping</dt>
       <dd>

@@ -74,3 +74,15 @@ it('is empty for a time without calls, and refuses a time that is none', async (
   expect(await readHistory(admin, later)).toMatchObject({ total: { calls: 0 }, hours: [], tools: [], profiles: [] })
   expect((await admin.api('/api/savings/history?since=yesterday')).status).toBe(400)
 })
+
+it('is not counted again at once, however often pages ask', async () => {
+  const admin = await openAdminTestGateway()
+  const since = new Date(Date.now() - 60_000).toISOString()
+  const first = await readHistory(admin, since)
+  record(admin, {}, 40)
+  const answers = await Promise.all(Array.from({ length: 5 }, () => readHistory(admin, since)))
+  for (const { counted, total } of answers)
+    if (counted === first.counted) expect(total.calls).toBe(0)
+    else expect(total.calls).toBe(1)
+  await expect.poll(async () => (await readHistory(admin, since)).total.calls, { timeout: 20_000 }).toBe(1)
+})

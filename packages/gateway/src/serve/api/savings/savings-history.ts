@@ -27,6 +27,7 @@ const amountFields = {
 const historySchema = z
   .object({
     since: z.iso.datetime(),
+    counted: z.iso.datetime().openapi({ description: 'With many records, it is counted again only after a while.' }),
     total: z.object({
       ...amountFields,
       calls: z.number().int(),
@@ -90,22 +91,43 @@ const showHistory = createRoute({
 })
 
 const TWO_WEEKS_MS = 14 * 86_400_000
+/** A page may ask every few seconds: at most this part of the time is spent on it. */
+const MAX_SHARE = 0.05
+const MAX_RECENT = 8
 
-export const savingsHistoryRoutes = (context: AdminContext) =>
-  createRoutes().openapi(showHistory, async (c) => {
+interface RecentHistory {
+  readonly history: SavingsHistory
+  /** By a monotonic clock. */
+  readonly validUntil: number
+}
+
+export const savingsHistoryRoutes = (context: AdminContext) => {
+  const recent = new Map<string, RecentHistory>()
+  return createRoutes().openapi(showHistory, async (c) => {
     const { since } = c.req.valid('query')
+    const known = recent.get(since ?? '')
+    const start = performance.now()
+    if (known !== undefined && start < known.validUntil) return c.json(known.history, 200)
     const from = since === undefined ? new Date(Date.now() - TWO_WEEKS_MS) : new Date(since)
-    return c.json(await readHistory(context, from, c.req.raw.signal), 200)
+    const history = await readHistory(context, from, c.req.raw.signal)
+    const end = performance.now()
+    recent.delete(since ?? '')
+    recent.set(since ?? '', { history, validUntil: end + (end - start) / MAX_SHARE })
+    const [oldest] = recent.keys()
+    if (recent.size > MAX_RECENT && oldest !== undefined) recent.delete(oldest)
+    return c.json(history, 200)
   })
+}
 
 async function readHistory(context: AdminContext, since: Date, signal: AbortSignal): Promise<SavingsHistory> {
   const { store } = context
   const changes = (await store.find({ types: ['PROFILES_CHANGED'], since })) as readonly ProfilesEvent[]
   const changed = new Map(changes.flatMap(({ profiles, time }) => profiles.map((name) => [name, time] as const)))
+  const counted = new Date().toISOString()
   const ledger = new Ledger(context, changed)
   const types = ['TOOL_CALL_COMPLETED', 'TOOL_CALL_FAILED'] as const
   for await (const record of store.each({ types, since }, signal)) ledger.add(record as EndEvent)
-  return { since: since.toISOString(), ...ledger.report() }
+  return { since: since.toISOString(), counted, ...ledger.report() }
 }
 
 const READ_BACK_TOOL = canonicalName({ server: BUILT_IN_SERVER, tool: READ_RESULT })
@@ -156,7 +178,7 @@ class Ledger {
     tool.isolated += amounts.isolated
   }
 
-  report(): Omit<SavingsHistory, 'since'> {
+  report(): Omit<SavingsHistory, 'since' | 'counted'> {
     const tools = [...this.#tools.values()].filter(({ shortened }) => shortened > 0)
     return {
       total: this.#total,
