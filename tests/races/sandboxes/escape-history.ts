@@ -56,6 +56,7 @@ export function countEscapes({ sends, raises, arrivals }: EscapeHistory): Readon
     refused: sends.filter(({ answer }) => answer?.includes('refused')).length,
     raises: late.length,
     arrivals: arrivals.length,
+    'arrivals of the wide server': arrivals.filter(({ server }) => server === 'wide').length,
     'allowed arrivals after a raise': late.reduce((sum, count) => sum + count, 0),
   }
 }

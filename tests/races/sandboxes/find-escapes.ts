@@ -13,6 +13,9 @@ export function findEscapes(history: EscapeHistory): readonly string[] {
   ]
 }
 
+/** How a call fails whose process could not be narrowed. */
+const ENDED = 'UPSTREAM_NARROWED'
+
 const forbids = ({ level }: Raise, place: Place): boolean => level === 'SECRET' || place === 'open'
 
 const raisesOf = ({ raises }: EscapeHistory, session: string, place: Place): readonly Raise[] =>
@@ -36,8 +39,9 @@ function findLeak(arrival: Arrival, history: EscapeHistory): readonly string[] {
 function findMiscount({ session, server, id, answer = '' }: Send, { arrivals }: EscapeHistory): readonly string[] {
   const count = arrivals.filter((arrival) => arrival.id === id).length
   const isReached = answer.includes(`reached ${id}`)
-  // A line may arrive although its answer is cut.
-  const isRight = isReached ? count === 1 : count === 0 || (count === 1 && answer.includes('(cut)'))
+  // A line may arrive although its answer is cut, or its process has to end before it answers.
+  const isCut = answer.includes('(cut)') || answer.includes(ENDED)
+  const isRight = isReached ? count === 1 : count === 0 || (count === 1 && isCut)
   return isRight ? [] : [`${id} of ${server} (${session}) arrived ${count} times: ${answer}`]
 }
 
@@ -45,7 +49,11 @@ function findMiscount({ session, server, id, answer = '' }: Send, { arrivals }: 
 function findUnjustRefusal(send: Send, history: EscapeHistory): readonly string[] {
   const { session, server, id, place, answeredAt, answer = '' } = send
   if (answer.includes(`reached ${id}`)) return []
-  const mayRefuse = raisesOf(history, session, place).some(({ begunAt }) => begunAt <= (answeredAt ?? begunAt))
+  const isEnded = answer.includes(ENDED)
+  const raises = isEnded
+    ? history.raises.filter((raise) => raise.session === session)
+    : raisesOf(history, session, place)
+  const mayRefuse = raises.some(({ begunAt }) => begunAt <= (answeredAt ?? begunAt))
   return mayRefuse ? [] : [`${id} of ${server} (${session}) did not reach the ${place} place: ${answer}`]
 }
 

@@ -16,7 +16,7 @@ export interface SandboxWorld extends Pick<World, 'mcp' | 'api'> {
 }
 
 /** Servers in sandboxes of their own. Each leaks; two of them have private data, too. */
-const SERVERS = ['one', 'two', 'desk', 'vault'] as const
+const SERVERS = ['one', 'two', 'wide', 'desk', 'vault'] as const
 const READ = /"read (menu|vault|secret|file|tell)"|^raised$/
 
 /** How many sessions race, what they do, and in which order, depends on the seed alone. */
@@ -150,6 +150,8 @@ class SandboxedSession {
   async #end(server: string): Promise<void> {
     await this.#call(server, 'rest', {})
     const answer = await this.#call(server, 'count', {})
+    // Its process has the network of this machine, so another one may have taken its place.
+    if (server === 'wide') return
     const expected = this.#calls.get(server) ?? 0
     this.#world.history.remembered.push({ session: this.#caller.name, server, expected, answer })
   }

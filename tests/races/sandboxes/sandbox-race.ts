@@ -82,6 +82,7 @@ class SandboxRace {
         ...{ sandbox: { proxied: { allow: outside.allow } } },
         mcp_servers: {
           one: server('one'),
+          wide: { ...server('wide'), network: 'host' },
           two: server('two'),
           desk: { ...server('desk'), trusted: true },
           vault: server('vault'),
@@ -92,7 +93,7 @@ class SandboxRace {
           'desk/secret': { ...OPEN, sensitivity: 'SECRET' },
           'desk/file': { ...OPEN, sensitive_paths: ['/srv/hr/**'] },
           'vault/vault': { ...OPEN, sensitivity: 'CONFIDENTIAL' },
-          ...Object.fromEntries(['one', 'two', 'desk', 'vault'].map((id) => [`${id}/*`, OPEN])),
+          ...Object.fromEntries(['one', 'two', 'wide', 'desk', 'vault'].map((id) => [`${id}/*`, OPEN])),
         },
       },
     })

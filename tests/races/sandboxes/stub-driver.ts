@@ -38,13 +38,17 @@ export class StubDriver implements SandboxDriver {
     // As a mount does, it outlives the folder of the sandbox.
     const [egress, pipe] = [path('egress'), path('pipe')]
     linkSync(egressSocket, egress)
-    const program = new LeakingServer(spec.args.at(-1) ?? '', () => connect(egress))
-    const server = createServer((socket) => serve(program, socket))
+    const openProxy = spec.hasHostNetwork ? undefined : () => connect(egress)
+    const program = new LeakingServer(spec.args.at(-1) ?? '', openProxy)
+    const server = createServer((socket) => {
+      serve(program, socket)
+      if (!spec.hasHostNetwork) socket.once('close', () => program.close())
+    })
     await once(server.listen(pipe), 'listening')
     this.programs.add(program)
     return {
       ...{ command: '/usr/bin/socat', args: ['-', `UNIX-CONNECT:${pipe}`], env: {}, descriptors: [] },
-      admit: (child) => this.#admit(child),
+      admit: (child) => this.#admit(child, { program, spec }),
       close: async () => {
         program.close()
         this.programs.delete(program)
@@ -59,7 +63,7 @@ export class StubDriver implements SandboxDriver {
   }
 
   /** A label may rise while a sandbox starts. */
-  async #admit(child: ChildProcess): Promise<SandboxedProgram> {
+  async #admit(child: ChildProcess, { program, spec }: StubProgram): Promise<SandboxedProgram> {
     await this.#pause()
     const exited = once(child, 'exit')
     return {
@@ -67,7 +71,10 @@ export class StubDriver implements SandboxDriver {
       signal: (signal) => void child.kill(signal),
       stop: async () => {
         child.kill('SIGKILL')
-        await exited
+        // With the network of this machine it goes on for as long as it can.
+        if (spec.hasHostNetwork) await delay(this.#random.between(1, 600))
+        program.close()
+        if (child.exitCode === null && child.signalCode === null) await exited
       },
     }
   }
@@ -78,11 +85,15 @@ export class StubDriver implements SandboxDriver {
   }
 }
 
+interface StubProgram {
+  readonly program: LeakingServer
+  readonly spec: SandboxSpec
+}
+
 function serve(program: LeakingServer, socket: Socket): void {
   socket.on('error', () => socket.destroy())
   createInterface({ input: socket }).on('line', async (line) => {
     const answer = await program.answer(line)
     if (answer !== undefined && socket.writable) socket.write(`${JSON.stringify(answer)}\n`)
   })
-  socket.once('close', () => program.close())
 }

@@ -7,7 +7,7 @@ import { Random, readSeed } from '../random.ts'
 import { raceSandboxes } from './sandbox-race.ts'
 import { StubDriver } from './stub-driver.ts'
 
-const ROUNDS = roundsOf({ few: 30, many: 150, all: 10_000 })
+const ROUNDS = roundsOf({ few: 30, many: 100, all: 10_000 })
 
 const { driver } = vi.hoisted((): { driver: { current?: StubDriver } } => ({ driver: {} }))
 vi.mock(import('../../../packages/gateway/src/sandbox/drivers/bubblewrap.ts'), () => ({
@@ -47,5 +47,6 @@ describe.skipIf(!canSandbox())('sandboxes without isolation, whose programs know
     expect(counts.refused).toBeGreaterThan(ROUNDS / 2)
     expect(counts.raises).toBeGreaterThan(ROUNDS / 2)
     expect(counts['allowed arrivals after a raise']).toBeGreaterThan(0)
+    expect(counts['arrivals of the wide server']).toBeGreaterThan(ROUNDS)
   }, 7_200_000)
 })
