@@ -1,3 +1,4 @@
+import { setImmediate as yieldToCalls } from 'node:timers/promises'
 import type { LoggedEvent } from '@sallyport/core'
 import {
   CallReplayer,
@@ -16,6 +17,9 @@ const RECORD_TYPES: readonly LoggedEvent['type'][] = [
   'TOOL_CALL_FAILED',
 ]
 
+/** A day may have 100,000 calls: those that are made meanwhile do not wait for all of them. */
+const MAX_TURN_MS = 10
+
 /** Decides the recorded calls again, by a tools.yaml that is not in force yet. */
 export async function replayRules(
   { catalog, settings, governance, store }: Gateway,
@@ -24,7 +28,13 @@ export async function replayRules(
   const { environment, check } = governance
   const replayer = new CallReplayer({ catalog, settings, tools, environment, check })
   const tally = new ReplayTally((recorded) => replayer.decide(recorded))
-  for await (const event of store.each({ since, types: RECORD_TYPES }, signal)) await tally.addEvent(event)
+  let began = performance.now()
+  for await (const event of store.each({ since, types: RECORD_TYPES }, signal)) {
+    await tally.addEvent(event)
+    if (performance.now() - began < MAX_TURN_MS) continue
+    await yieldToCalls()
+    began = performance.now()
+  }
   return tally.report()
 }
 

@@ -2,6 +2,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
 import { useNavigate, useSearchParams } from 'react-router'
 import type { Agent } from '../../api/queries.ts'
+import { SelectField, TextField } from '../../parts/fields.tsx'
 import { Failed } from '../../parts/states.tsx'
 import { type Profiles, saveProfile } from './agents-queries.ts'
 
@@ -28,39 +29,25 @@ export function NewProfile({ agents, profiles }: { readonly agents: readonly Age
   }
   return (
     <form className="panel pad new-profile" onSubmit={create}>
-      <div className="field">
-        <label htmlFor="new-agent">Agent</label>
-        <select
-          id="new-agent"
-          className="input"
-          value={agent}
-          onChange={({ target }) => setSearch({ agent: target.value }, { replace: true })}
-        >
-          {usable.map(({ id, title }) => (
-            <option key={id} value={id}>
-              {title}
-            </option>
-          ))}
-        </select>
-      </div>
-      <div className="field">
-        <label htmlFor="new-variant">Name</label>
-        <input
-          id="new-variant"
-          className="input"
-          required
-          maxLength={300}
-          placeholder="reviewer"
-          value={variant}
-          aria-describedby="new-help"
-          onChange={({ target }) => setVariant(target.value)}
-        />
-        <p className="help" id="new-help">
-          {isTaken
+      <SelectField
+        label="Agent"
+        value={agent}
+        onChange={(id) => setSearch({ agent: id }, { replace: true })}
+        options={usable.map(({ id, title }) => ({ value: id, text: title }))}
+      />
+      <TextField
+        label="Name"
+        required
+        maxLength={300}
+        placeholder="reviewer"
+        value={variant}
+        onChange={setVariant}
+        help={
+          isTaken
             ? `${agent}.${variant.trim()} exists already: choose another name, or open it on the left.`
-            : 'What this variant of the agent is for. It begins with all tools; choose them in the next step.'}
-        </p>
-      </div>
+            : 'What this variant of the agent is for. It begins with all tools; choose them in the next step.'
+        }
+      />
       {creating.error && <Failed error={creating.error} />}
       <div className="actions">
         <button

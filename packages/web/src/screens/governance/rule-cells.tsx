@@ -1,6 +1,6 @@
 import { ChevronDown } from 'lucide-react'
 import type { RuledTool } from '../../../../gateway/src/serve/api/api.ts'
-import type { RuleEdit } from './rule-edits.ts'
+import type { RuleEdit, RuleField } from './rule-edits.ts'
 import { fieldsOf, formatRuleValue, RULE_CHOICES, type RuleChoice, RuleSign } from './rule-fields.tsx'
 
 interface RuleCellsProps {
@@ -26,7 +26,11 @@ function RuleCell({ choice, tool, edit, mayEdit, onEdit }: RuleCellsProps & { re
         {mayEdit && tool.entry && <ChevronDown className="i i-s" aria-hidden="true" />}
       </span>
       <span className="rule-source">
-        {isEdited ? `was ${formatRuleValue(before[field])}` : <SourceText tool={tool} choice={choice} />}
+        {isEdited ? (
+          `was ${formatRuleValue(before[field])}${isSharedWith(tool, field) ? '; the strictest wins' : ''}`
+        ) : (
+          <SourceText tool={tool} choice={choice} />
+        )}
       </span>
       {mayEdit && tool.entry && (
         <select
@@ -47,6 +51,12 @@ function RuleCell({ choice, tool, edit, mayEdit, onEdit }: RuleCellsProps & { re
       )}
     </span>
   )
+}
+
+/** Whether another entry for the tool says something too: that may be the stricter one, and then stays in force. */
+function isSharedWith(tool: RuledTool, field: RuleField): boolean {
+  const source = tool[field]
+  return source?.from === 'server' || (source?.from === 'pattern' && source.rule?.file.endsWith('tools.yaml') === true)
 }
 
 function SourceText({ tool, choice: { field } }: { readonly tool: RuledTool; readonly choice: RuleChoice }) {

@@ -3,6 +3,7 @@ import { type FormEvent, useState } from 'react'
 import type { AgentConnection } from '../../../../gateway/src/serve/api/api.ts'
 import { api, read } from '../../api/client.ts'
 import { CopyButton } from '../../parts/command.tsx'
+import { TextField } from '../../parts/fields.tsx'
 import { Panel } from '../../parts/page.tsx'
 import { Failed, Note } from '../../parts/states.tsx'
 
@@ -32,30 +33,8 @@ export function ConnectAgent({ agent }: { readonly agent: string }) {
     <Panel title="Connect it" sub="with a token of its own, which expires">
       <div className="pad stack-s">
         <form className="bar-line" onSubmit={connect}>
-          <div className="field">
-            <label htmlFor="connect-variant">Profile</label>
-            <input
-              id="connect-variant"
-              className="input"
-              required
-              maxLength={300}
-              value={variant}
-              onChange={({ target }) => setVariant(target.value)}
-            />
-          </div>
-          <div className="field">
-            <label htmlFor="connect-days">Days</label>
-            <input
-              id="connect-days"
-              className="input"
-              type="number"
-              required
-              min={1}
-              max={MAX_DAYS}
-              value={days}
-              onChange={({ target }) => setDays(target.value)}
-            />
-          </div>
+          <TextField label="Profile" required maxLength={300} value={variant} onChange={setVariant} />
+          <TextField label="Days" type="number" required min={1} max={MAX_DAYS} value={days} onChange={setDays} />
           <button className="btn connect-make" type="submit" disabled={connecting.isPending}>
             Make the entry and a token
           </button>

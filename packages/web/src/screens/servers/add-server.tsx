@@ -4,6 +4,7 @@ import { Link, useNavigate } from 'react-router'
 import type { ServerChangeInput } from '../../../../gateway/src/serve/api/api.ts'
 import { agentsQuery } from '../../api/queries.ts'
 import { ConfigChange, useConfigChange } from '../../parts/config-change.tsx'
+import { SelectField, TextArea, TextField } from '../../parts/fields.tsx'
 import { EntryFields } from './entry-fields.tsx'
 import { type ServerFields, toServerEntry } from './server-entry.ts'
 
@@ -72,21 +73,17 @@ function EntryForm({ onShow, onEdit }: FormProps) {
   }
   return (
     <form className="stack" onSubmit={show}>
-      <div className="field">
-        <label htmlFor="add-id">Name</label>
-        <input
-          id="add-id"
-          className="input"
-          required
-          maxLength={64}
-          value={id}
-          placeholder="memory"
-          onChange={({ target }) => {
-            setId(target.value)
-            edit()
-          }}
-        />
-      </div>
+      <TextField
+        label="Name"
+        required
+        maxLength={64}
+        placeholder="memory"
+        value={id}
+        onChange={(value) => {
+          setId(value)
+          edit()
+        }}
+      />
       <EntryFields
         fields={fields}
         onChange={(next) => {
@@ -113,48 +110,32 @@ function PasteForm({ onShow, onEdit }: FormProps) {
     event.preventDefault()
     onShow([{ kind: 'paste', text, ...(agent !== '' && { agent }), ...(name.trim() !== '' && { id: name.trim() }) }])
   }
-  const edit = (set: (value: string) => void) => (event: { readonly target: { readonly value: string } }) => {
-    set(event.target.value)
+  const edit = (set: (value: string) => void) => (value: string) => {
+    set(value)
     onEdit()
   }
   return (
     <form className="stack" onSubmit={show}>
-      <div className="field">
-        <label htmlFor="paste-text">The entry, in the format of any agent</label>
-        <textarea
-          id="paste-text"
-          className="input"
-          rows={8}
-          required
-          spellCheck={false}
-          maxLength={200_000}
-          aria-describedby="paste-help"
-          value={text}
-          onChange={edit(setText)}
-        />
-        <p className="help" id="paste-help">
-          A whole file of an agent, a part of it, or one entry, as JSON, TOML or YAML. Keys and tokens are replaced by
-          variables: their values are not written to config.yaml.
-        </p>
-      </div>
+      <TextArea
+        label="The entry, in the format of any agent"
+        rows={8}
+        required
+        maxLength={200_000}
+        value={text}
+        onChange={edit(setText)}
+        help="A whole file of an agent, a part of it, or one entry, as JSON, TOML or YAML. Keys and tokens are replaced by variables: their values are not written to config.yaml."
+      />
       <div className="half">
-        <div className="field">
-          <label htmlFor="paste-agent">Format</label>
-          <select id="paste-agent" className="input" value={agent} onChange={edit(setAgent)}>
-            <option value="">Find out</option>
-            {agents
-              .filter(({ supportsMcp }) => supportsMcp)
-              .map(({ id, title }) => (
-                <option key={id} value={id}>
-                  {title}
-                </option>
-              ))}
-          </select>
-        </div>
-        <div className="field">
-          <label htmlFor="paste-name">Name, if the entry has none</label>
-          <input id="paste-name" className="input" maxLength={64} value={name} onChange={edit(setName)} />
-        </div>
+        <SelectField
+          label="Format"
+          value={agent}
+          onChange={edit(setAgent)}
+          options={[
+            { value: '', text: 'Find out' },
+            ...agents.filter(({ supportsMcp }) => supportsMcp).map(({ id, title }) => ({ value: id, text: title })),
+          ]}
+        />
+        <TextField label="Name, if the entry has none" maxLength={64} value={name} onChange={edit(setName)} />
       </div>
       <ShowButton />
     </form>

@@ -1,3 +1,4 @@
+import { SelectField, TextArea, TextField } from '../../parts/fields.tsx'
 import type { ServerFields } from './server-entry.ts'
 
 interface EntryFieldsProps {
@@ -10,50 +11,24 @@ export function EntryFields({ fields, onChange }: EntryFieldsProps) {
   const isCommand = fields.kind === 'command'
   return (
     <>
-      <div className="field">
-        <label htmlFor="add-kind">Kind</label>
-        <select
-          id="add-kind"
-          className="input"
-          value={fields.kind}
-          onChange={({ target }) => onChange({ ...fields, kind: target.value === 'url' ? 'url' : 'command' })}
-        >
-          <option value="command">Started by a command</option>
-          <option value="url">At an address</option>
-        </select>
-      </div>
-      {FIELDS.filter(({ kind }) => kind === fields.kind).map(({ name, label, help, isList, placeholder }) => (
-        <div className="field" key={name}>
-          <label htmlFor={`add-${name}`}>{label}</label>
-          {isList ? (
-            <textarea
-              id={`add-${name}`}
-              className="input"
-              rows={3}
-              spellCheck={false}
-              placeholder={placeholder}
-              aria-describedby={`add-${name}-help`}
-              value={fields[name]}
-              onChange={({ target }) => onChange({ ...fields, [name]: target.value })}
-            />
-          ) : (
-            <input
-              id={`add-${name}`}
-              className="input"
-              required
-              spellCheck={false}
-              placeholder={placeholder}
-              value={fields[name]}
-              onChange={({ target }) => onChange({ ...fields, [name]: target.value })}
-            />
-          )}
-          {help !== undefined && (
-            <p className="help" id={`add-${name}-help`}>
-              {help}
-            </p>
-          )}
-        </div>
-      ))}
+      <SelectField
+        label="Kind"
+        value={fields.kind}
+        onChange={(kind) => onChange({ ...fields, kind: kind === 'url' ? 'url' : 'command' })}
+        options={[
+          { value: 'command', text: 'Started by a command' },
+          { value: 'url', text: 'At an address' },
+        ]}
+      />
+      {FIELDS.filter(({ kind }) => kind === fields.kind).map(({ name, label, help, isList, placeholder }) => {
+        const shared = { label, help, placeholder, value: fields[name] }
+        const change = (value: string): void => onChange({ ...fields, [name]: value })
+        return isList ? (
+          <TextArea key={name} {...shared} rows={3} onChange={change} />
+        ) : (
+          <TextField key={name} {...shared} required spellCheck={false} onChange={change} />
+        )
+      })}
       <p className="help">
         {isCommand ? 'Nothing is started' : 'Nothing is connected'} before you write the change of config.yaml.
       </p>
