@@ -107,6 +107,8 @@ export interface Network {
   readonly port: number
   /** What arrives there meanwhile. Requests before and after show where that begins and ends. */
   arrivals(work: () => Promise<unknown>): Promise<readonly string[]>
+  /** Waits until the listener there has printed this line. */
+  until(line: string): Promise<unknown>
   close(): Promise<void>
 }
 
@@ -166,6 +168,11 @@ export async function openNetwork(): Promise<Network> {
       // A request is two lines: its connection, and itself.
       return lines.slice(begin + 1, end - 1)
     },
+    until: (line) =>
+      eventually(
+        () => lines.includes(line),
+        (isThere) => isThere,
+      ),
     close: async () => {
       for (const child of [internet, near, far]) await end(child)
     },

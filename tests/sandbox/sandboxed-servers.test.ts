@@ -43,7 +43,10 @@ beforeAll(async () => {
     sandbox: { proxied: { allow: [`127.0.0.1:${allowed.port}`] } },
     mcp_servers: {
       reaching: { ...reaching, sandbox: 'auto' },
-      closed: { ...reaching, sandbox: 'auto', network: 'none' },
+      closed: {
+        ...{ ...reaching, sandbox: 'auto', network: 'none' },
+        ...{ forwards: [{ listen: 5_432, to: 'db.test:5432' }], limits: { memory: '512MB', processes: 200 } },
+      },
       plain: reaching,
       files: { ...npmServer('filesystem', data), sandbox: 'auto', mounts: [data], sensitivity: 'confidential' },
     },
@@ -91,7 +94,10 @@ describe.skipIf(!AVAILABLE)(`a server in a sandbox (${promise('SEN-11')})`, () =
     expect(files).toMatch(/^sandbox +auto, its network follows the label of the session$/m)
     expect(files).toContain(folder.path)
     expect(files).toMatch(/^mounts +\//m)
-    expect(await show('closed')).toMatch(/^sandbox +auto, without a network$/m)
+    const closed = await show('closed')
+    expect(closed).toMatch(/^sandbox +auto, without a network$/m)
+    expect(closed).toMatch(/^forwards +5432 to db\.test:5432$/m)
+    expect(closed).toMatch(/^limits +512 MiB of memory, 200 processes$/m)
     expect(await show('plain')).not.toMatch(/^sandbox/m)
   })
 

@@ -129,6 +129,8 @@ function details(server: ServerView, now: Date): readonly (readonly [string, str
     ['command', commandText(config)],
     ['sandbox', sandboxText(config.sandbox)],
     ['mounts', list(config.sandbox?.mounts)],
+    ['forwards', list(config.sandbox?.forwards.map(({ listen, to }) => `${listen} to ${to}`))],
+    ['limits', list(limitTexts(config.sandbox?.limits))],
     ['folder', config.cwd && visibleLine(config.cwd)],
     ['url', config.url && visibleLine(config.url)],
     ['url_isolated', config.urlIsolated && visibleLine(config.urlIsolated)],
@@ -156,6 +158,19 @@ function sandboxText(sandbox: ServerView['config']['sandbox']): string | undefin
   if (sandbox.driver === 'none') return 'none (allow_unsandboxed): it runs only for sessions without private data'
   return `${sandbox.driver}, ${NETWORKS[sandbox.network]}`
 }
+
+/** Those of its entry. */
+function limitTexts({ memory, processes, temporaryFiles }: SandboxLimitsView = {}): readonly string[] {
+  return [
+    ...(memory === undefined ? [] : [`${toMebibytes(memory)} of memory`]),
+    ...(processes === undefined ? [] : [`${processes} processes`]),
+    ...(temporaryFiles === undefined ? [] : [`${toMebibytes(temporaryFiles)} of temporary files`]),
+  ]
+}
+
+type SandboxLimitsView = NonNullable<ServerView['config']['sandbox']>['limits']
+
+const toMebibytes = (bytes: number): string => `${Math.floor(bytes / 1024 ** 2)} MiB`
 
 function callersText({ takesCallers, config }: ServerView): string | undefined {
   if (config.identity === undefined) return undefined

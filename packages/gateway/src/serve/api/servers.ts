@@ -1,5 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi'
-import { didYouMean, maskSecrets, SallyportError } from '@sallyport/core'
+import { didYouMean, formatHostAndPort, maskSecrets, SallyportError } from '@sallyport/core'
 import { type Catalog, findCounterpartDrift } from '../../catalog/catalog.ts'
 import { collectSecrets, type ServerSandbox } from '../../config/config.ts'
 import type { Counterpart, ServerCatalog, Upstream, UpstreamConfig, UpstreamStatus } from '../../upstream/upstream.ts'
@@ -76,6 +76,16 @@ const serverSchema = z
             image: z.string().optional(),
             network: z.enum(['brokered', 'host', 'none']),
             mounts: z.array(z.string()),
+            forwards: z
+              .array(z.object({ listen: z.number().int(), to: z.string() }))
+              .openapi({ description: 'Ports inside that lead to a host.' }),
+            limits: z
+              .object({
+                memory: z.number().optional(),
+                processes: z.number().int().optional(),
+                temporaryFiles: z.number().optional(),
+              })
+              .openapi({ description: 'Those of its entry; sandbox.limits has the others. Sizes are in bytes.' }),
           })
           .optional()
           .openapi({ description: 'How it is isolated; missing if it has all rights of the user.' }),
@@ -176,8 +186,12 @@ function addressView(config: UpstreamConfig): Partial<ServerView['config']> {
 
 function sandboxView(sandbox: ServerSandbox | undefined, mask: (text: string) => string) {
   if (sandbox === undefined) return undefined
-  const { driver, image, network, mounts } = sandbox
-  return { driver, network, mounts: mounts.map(mask), ...(image !== undefined && { image: mask(image) }) }
+  const { driver, image, network, mounts, forwards = [], limits = {} } = sandbox
+  return {
+    ...{ driver, network, mounts: mounts.map(mask), limits: withoutUndefined(limits) },
+    forwards: forwards.map(({ listen, ...to }) => ({ listen, to: formatHostAndPort(to) })),
+    ...(image !== undefined && { image: mask(image) }),
+  }
 }
 
 /** The user part and the query of a URL may contain tokens. */
