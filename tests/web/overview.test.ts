@@ -103,6 +103,7 @@ describe('the overview', () => {
     await lastUse('filesystem/list_directory', 'never').first().waitFor()
     await search.fill('memory')
     await lastUse('memory/read_graph', /just now| ago/).waitFor()
+    await page.getByText('withheld by rules').waitFor()
     await lastUse('memory/open_nodes', 'never').waitFor()
     await shoot(page, 'agents-last-use')
     await client.call('memory_open_nodes', { names: ['x'] })

@@ -95,7 +95,7 @@ function ToolRow({ row: { server, tool }, selection, uses, isDisabled, onChange,
       <span className="what">
         <ForeignName name={tool.tool} />
         <span className="cut">
-          {!tool.offered && <span className="tag">withheld by rules</span>}{' '}
+          {tool.selected && !tool.offered && <span className="tag">withheld by rules</span>}{' '}
           <ForeignText text={firstLine(tool.description ?? tool.title ?? '')} />
         </span>
         <span className="phone-meta">
