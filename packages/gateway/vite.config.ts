@@ -49,7 +49,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   window: ['serve/serve'],
   beside: [
     ...['approvals', 'audit', 'call', 'connect', 'explain', 'hook', 'import'],
-    ...['mode', 'panic', 'run', 'run-sandboxed', 'servers', 'token', 'trust', 'ui'],
+    ...['mode', 'panic', 'run', 'run-sandboxed', 'servers/servers', 'token', 'trust', 'ui'],
   ].map((name) => `commands/${name}`),
   gateway: ['serve/serve-ports', '../config/reading/read-config'],
 }

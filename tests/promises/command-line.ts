@@ -6,4 +6,9 @@ export const COMMAND_LINE_PROMISES = {
     state: 'partial',
     missing: 'it is not in the registry, and hints print `sallyport …` however the user called it',
   },
+  'CLI-4': {
+    text: 'Servers are added, removed, enabled, disabled and restarted by commands, which show the change of config.yaml and keep its comments; servers logs shows what one writes',
+    state: 'partial',
+    missing: 'the login of servers',
+  },
 } as const satisfies Readonly<Record<string, Promised>>

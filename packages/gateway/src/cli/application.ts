@@ -20,7 +20,7 @@ const LOADERS: Readonly<Record<string, () => Promise<Target>>> = {
   sandbox: async () => (await import('./commands/sandbox.ts')).sandboxCommands,
   connect: async () => (await import('./commands/connect.ts')).connectCommand,
   hook: async () => (await import('./commands/hook.ts')).hookCommands,
-  servers: async () => (await import('./commands/servers.ts')).serversCommand,
+  servers: async () => (await import('./commands/servers/servers.ts')).serversCommands,
   tools: async () => (await import('./commands/tools/tools.ts')).toolsCommands,
   init: async () => (await import('./commands/init.ts')).initCommand,
   import: async () => (await import('./commands/import.ts')).importCommand,

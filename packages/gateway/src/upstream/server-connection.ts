@@ -111,7 +111,7 @@ export class ServerConnection implements Upstream {
       restarts: this.#restarts,
       era: state === 'ready' ? this.#era : undefined,
       pid: this.#transport?.pid,
-      messages: this.#options.messages.tail(),
+      ...{ messages: this.#options.messages.tail(), messageCount: this.#options.messages.written },
       dropped: this.#options.dropped.counts,
       health: state === 'ready' ? this.#health.health : undefined,
       takesCallers: state === 'ready' && this.config.identity ? this.#link?.namesCallers : undefined,

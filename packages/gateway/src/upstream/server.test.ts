@@ -63,6 +63,7 @@ class Instance implements UpstreamConnection {
       pid: this.pid,
       dropped: {},
       messages: Array.from({ length: 50 }, (_, line) => `line ${line} of ${this.pid}`),
+      messageCount: 50,
     }
   }
 

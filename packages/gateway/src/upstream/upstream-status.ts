@@ -26,6 +26,8 @@ export interface UpstreamStatus {
   readonly pid: number | undefined
   /** The last lines of its output, and our own remarks about it. */
   readonly messages: readonly string[]
+  /** How many lines there have been, also those that were dropped. */
+  readonly messageCount: number
   /** How many of its messages were dropped, by reason. */
   readonly dropped: DropCounts
   /** The result of its health checks; `undefined` before the first one, and if there are none. */

@@ -1,10 +1,12 @@
 import { isJsonObject, type Mode, type RiskLevel, SallyportError, type Sensitivity } from '@sallyport/core'
+import type { ServerChange } from '../../config/config.ts'
 import type {
   AnsweredApproval,
   ApprovalView,
   CallAnswer,
   CallProblem,
   ChangedMode,
+  ConfigPreviewView,
   EndedSessionView,
   EventView,
   Explanation,
@@ -31,6 +33,7 @@ export type {
   CallAnswer,
   CallProblem,
   ChangedMode,
+  ConfigPreviewView,
   EndedSessionView,
   EventView,
   Explanation,
@@ -137,6 +140,21 @@ export class GatewayClient {
 
   server(id: string, signal?: AbortSignal): Promise<ServerView> {
     return this.#request({ method: 'GET', path: `/api/servers/${encodeURIComponent(id)}`, signal })
+  }
+
+  restartServer(id: string): Promise<ServerView> {
+    const path = `/api/servers/${encodeURIComponent(id)}/restart`
+    return this.#request({ method: 'POST', path, body: JSON.stringify({ via: 'cli' }) })
+  }
+
+  previewServers(changes: readonly ServerChange[]): Promise<ConfigPreviewView> {
+    return this.#request({ method: 'POST', path: '/api/config/preview', body: JSON.stringify({ changes }) })
+  }
+
+  /** Writes what was previewed. */
+  applyServers(changes: readonly ServerChange[], hash: string): Promise<ConfigPreviewView> {
+    const body = JSON.stringify({ changes, hash, via: 'cli' })
+    return this.#request({ method: 'POST', path: '/api/config/apply', body })
   }
 
   sandboxes(signal?: AbortSignal): Promise<SandboxListView> {
@@ -317,6 +335,6 @@ async function* readLines(body: AsyncIterable<Uint8Array>): AsyncGenerator<strin
 function toReplyError(answer: unknown, status: number): SallyportError {
   const problem = parseProblem(answer)
   if (problem !== undefined) return problem
-  const message = `The gateway sent an answer that cannot be problem (HTTP ${status}).`
+  const message = `The gateway sent an answer that cannot be read (HTTP ${status}).`
   return new SallyportError('GATEWAY_UNREACHABLE', message, { hint: 'It may run another version: restart it.' })
 }

@@ -85,7 +85,7 @@ export async function writeImport({ home, state, file, path, before, after }: Im
     return now === undefined ? before === undefined : before?.equals(now) === true
   }
   if (!(await replaceFile(path, after, { isWanted })))
-    throw new SallyportError('USAGE', `${path} was changed meanwhile; emptyHome was written.`, {
+    throw new SallyportError('USAGE', `${path} was changed meanwhile; nothing was written.`, {
       hint: 'Import again.',
     })
   await renewTrust({ home, state }, file, { before, after: Buffer.from(after) })

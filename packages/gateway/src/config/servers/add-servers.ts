@@ -11,7 +11,9 @@ export interface ParsedConfig {
 }
 
 /** The config with the new servers, or why it was not changed. */
-export type AddServersResult = ({ readonly ok: true } & ParsedConfig) | { readonly ok: false; readonly why: string }
+export type AddServersResult =
+  | ({ readonly ok: true } & ParsedConfig)
+  | { readonly ok: false; readonly why: string; readonly hint?: string }
 
 const HEADER = `# The servers behind the gateway, and its settings. Every key is explained in docs/configuration.md.
 #

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '@sallyport/core'
+import { didYouMean, isJsonObject, type Json, type JsonObject } from '@sallyport/core'
 import { type LocatedNode, parseTree } from '../reading/located-tree.ts'
 import { type AddServersResult, addServers, hasSameValue, type ParsedConfig } from './add-servers.ts'
 import { type FieldChange, fieldAttempts, findStep, isServersKey, removeEntry } from './splice-servers.ts'
@@ -29,8 +29,15 @@ function editServer(config: ParsedConfig, change: ServerChange): AddServersResul
   if (change.kind === 'add')
     return entry === undefined
       ? addServers(config, [{ id: change.id, entry: change.entry, comment: change.comment ?? [] }])
-      : { ok: false, why: `it already has a server ${JSON.stringify(change.id)}` }
-  if (entry === undefined) return { ok: false, why: `it has no server ${JSON.stringify(change.id)}` }
+      : refuse(`it already has a server ${JSON.stringify(change.id)}`, 'Use another name, or remove that one first.')
+  if (entry === undefined)
+    return refuse(
+      `it has no server ${JSON.stringify(change.id)}`,
+      `\`sallyport servers\` lists all.${didYouMean(
+        change.id,
+        listEntries(config.tree.root).map(({ key }) => key),
+      )}`,
+    )
   if (change.kind === 'remove')
     return verify(removeEntry(config.text, change.id), withoutServer(config.tree.root, change.id))
   const fields = change.kind === 'change' ? change.fields : enabledFields(entry, change.enabled)
@@ -42,6 +49,8 @@ function editServer(config: ParsedConfig, change: ServerChange): AddServersResul
   }
   return { ok: true, ...edited }
 }
+
+const refuse = (why: string, hint: string): AddServersResult => ({ ok: false, why, hint })
 
 /** An entry may say `disabled: true` instead: then that is what changes. */
 function enabledFields(entry: LocatedNode, enabled: boolean): JsonObject {
@@ -103,9 +112,12 @@ function verify(attempts: Iterable<string>, expected: JsonObject | undefined): A
   return { ok: false, why: 'its style does not allow this change without changing other parts of the file' }
 }
 
-function findEntry(root: LocatedNode, id: string): LocatedNode | undefined {
+const findEntry = (root: LocatedNode, id: string): LocatedNode | undefined =>
+  listEntries(root).find(({ key }) => key === id)?.node
+
+function listEntries(root: LocatedNode) {
   const section = root.kind === 'map' ? root.entries.find(({ key }) => isServersKey(key))?.node : undefined
-  return section?.kind === 'map' ? section.entries.find(({ key }) => key === id)?.node : undefined
+  return section?.kind === 'map' ? section.entries : []
 }
 
 /** The value that the file must have afterwards. */

@@ -139,7 +139,7 @@ export class ServersEditor {
     )
     if (!edited.ok)
       throw new SallyportError('INVALID_PARAMS', `${path} is left as it is: ${edited.why}.`, {
-        hint: 'If the style of the file is the reason, change it in an editor.',
+        hint: edited.hint ?? 'Change it in an editor.',
       })
     const after = Buffer.from(mark + edited.text)
     const now = await this.#load(withFile(content, file, after)).catch(refuseInvalid)

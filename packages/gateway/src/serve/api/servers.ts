@@ -18,6 +18,7 @@ export const stateFields = {
   messages: z
     .array(z.string())
     .openapi({ description: 'The last messages of the server, and of the gateway about it.' }),
+  messageCount: z.number().int().openapi({ description: 'How many there have been, also those that are not kept.' }),
   health: z
     .object({
       isHealthy: z.boolean(),
@@ -121,11 +122,23 @@ function serverView(upstream: Upstream, catalog: Catalog): ServerView {
   }
 }
 
-function stateView({ state, since, reason, retryAt, restarts, era, messages, health, dropped }: UpstreamStatus) {
+function stateView({
+  state,
+  since,
+  reason,
+  retryAt,
+  restarts,
+  era,
+  messages,
+  messageCount,
+  health,
+  dropped,
+}: UpstreamStatus) {
   return {
     ...{ state, since, restarts },
     ...withoutUndefined({ reason, retryAt, era }),
     messages: [...messages],
+    messageCount,
     dropped: withoutUndefined(dropped),
     ...(health && {
       health: {

@@ -1,22 +1,24 @@
 import { cutText, isolatedName } from '@sallyport/core'
-import type { CliContext } from '../cli-context.ts'
-import { defineCommand } from '../define-command.ts'
-import type { ServerView } from '../gateway/gateway-client.ts'
-import { waitForServers } from '../gateway/wait-for-servers.ts'
-import { withGateway } from '../gateway/with-gateway.ts'
-import type { GlobalFlags } from '../global-flags.ts'
-import { formatTimeAgo } from '../terminal/format-time-ago.ts'
-import { createScreen, type Screen } from '../terminal/screen.ts'
-import type { Column } from '../terminal/table.ts'
-import { type Style, visibleLine } from '../terminal/terminal-text.ts'
+import type { CliContext } from '../../cli-context.ts'
+import { defineCommand } from '../../define-command.ts'
+import type { ServerView } from '../../gateway/gateway-client.ts'
+import { waitForServers } from '../../gateway/wait-for-servers.ts'
+import { withGateway } from '../../gateway/with-gateway.ts'
+import type { GlobalFlags } from '../../global-flags.ts'
+import { formatTimeAgo } from '../../terminal/format-time-ago.ts'
+import type { Example } from '../../terminal/help-text.ts'
+import { createScreen, type Screen } from '../../terminal/screen.ts'
+import type { Column } from '../../terminal/table.ts'
+import { type Style, visibleLine } from '../../terminal/terminal-text.ts'
 
-export const serversCommand = defineCommand<object, [string?]>({
+export const LIST_EXAMPLES: readonly Example[] = [
+  ['servers', 'All servers, their states, and why one is not ready'],
+  ['servers github', 'Everything about one: its entry, and the last lines of its output'],
+]
+
+export const listCommand = defineCommand<object, [string?]>({
   brief: 'Show the servers behind the gateway and their state',
-  examples: [
-    ['servers', 'All servers, their states, and why one is not ready'],
-    ['servers github', 'Everything about one: its entry, and the last lines of its output'],
-    ['servers --json', 'The same for a program'],
-  ],
+  examples: [...LIST_EXAMPLES, ['servers list --json', 'The same for a program']],
   flags: {},
   positional: {
     kind: 'tuple',
