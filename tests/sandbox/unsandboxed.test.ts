@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { eventually } from '../harness/processes.ts'
 import { runCommand } from '../harness/run-command.ts'
 import { makePlace, type Place, REPOSITORY, type RunningGateway, runGateway } from '../harness/run-gateway.ts'
 import { promise } from '../promises.ts'
@@ -104,5 +105,15 @@ describe.skipIf(!canSandbox())(`allow_unsandboxed where a sandbox is the default
     expect(count('SANDBOX_OMITTED', 'everything')).toBe(before)
     expect(await call('frida', 'everything_echo', { message: 'hello' })).toContain('hello')
     expect(count('SANDBOX_OMITTED', 'everything')).toBe(before + 1)
+  })
+  it('ends it with its session', async () => {
+    await flood('gerd', 'free')
+    expect(outside.connections()).toBe(1)
+    const where = ['--home', place.home, '--state', place.state]
+    expect((await runCommand(['sessions', 'end', 'gerd', ...where])).code).toBe(0)
+    await eventually(
+      () => outside.connections(),
+      (open) => open === 0,
+    )
   })
 })

@@ -137,7 +137,7 @@ export class Sandboxes {
   }
 
   /** The session may have ended while its sandbox was prepared. */
-  #requireSession({ server, session }: SandboxedServer): void {
+  #requireSession({ server, session }: Pick<SandboxedServer, 'server' | 'session'>): void {
     if (session !== undefined && this.#options.workspaces.isEnded(session))
       throw new SallyportError('UPSTREAM_UNAVAILABLE', `Server ${server} was not started: its session has ended.`)
   }
@@ -145,8 +145,8 @@ export class Sandboxes {
   /** Ends the processes of a session, and removes its workspace. */
   async endSession(owner: Pick<Principal, 'user' | 'session'>): Promise<void> {
     const session = toOwnerKey(owner)
-    for (const opened of this.#open)
-      if (opened.server.session === session) opened.stop('was stopped: its session has ended')
+    for (const opened of this.#open) if (opened.server.session === session) opened.stop(SESSION_ENDED)
+    for (const process of this.#unsandboxed.keys()) if (process.session === session) process.kill(SESSION_ENDED)
     await this.#options.workspaces.remove(session)
   }
 
@@ -156,6 +156,7 @@ export class Sandboxes {
     const { server, session, networkMode } = process
     const mode = networkMode()
     if (mode !== 'FULL') throw unsandboxedError(server, mode)
+    this.#requireSession(process)
     this.#options.record({ type: 'SANDBOX_OMITTED', server })
     const facts = { server, session, mode, driver: 'none', hasHostNetwork: true, since: Date.now() }
     this.#unsandboxed.set(process, facts)
@@ -208,6 +209,8 @@ export class Sandboxes {
     return { mode, allow: this.#options.allow() }
   }
 }
+
+const SESSION_ENDED = 'was stopped: its session has ended'
 
 interface Files {
   readonly workspace: UsedWorkspace | undefined
