@@ -8,13 +8,19 @@ import { findBarriers, npmServer, openWebBench, shoot, type WebBench } from './w
 
 const TOKEN = `ghp_${'a1B2'.repeat(9)}`
 const MEMORY = npmServer('memory')
+/** A name that a reader would take for another one, and markup. */
+const HOSTILE = 'p\u0430y\u202e <img src=x onerror=alert(1)>'
 const CONFIG = '# ours, and nobody else’s\ngovernance: { enforce: false } # for now\n'
 
 describe('the start', () => {
   const user = mkdtempSync(join(tmpdir(), 'sallyport-user-'))
   const files = {
     '.cursor/mcp.json': JSON.stringify({
-      mcpServers: { memory: MEMORY, github: { ...npmServer('everything'), env: { GITHUB_TOKEN: TOKEN } } },
+      mcpServers: {
+        memory: MEMORY,
+        github: { ...npmServer('everything'), env: { GITHUB_TOKEN: TOKEN } },
+        [HOSTILE]: { url: 'ftp://x' },
+      },
     }),
     '.codex/config.toml': `[mcp_servers.notes]\ncommand = ${JSON.stringify(MEMORY.command)}\nargs = ${JSON.stringify(MEMORY.args)}\n`,
     '.gemini/settings.json': '{"mcpServers": {"thinking": ',
@@ -66,6 +72,9 @@ describe('the start', () => {
     await list.getByText('the same as notes of codex').waitFor()
     await list.getByText(path('.gemini/settings.json')).first().waitFor()
     expect(await page.getByText(TOKEN).count()).toBe(0)
+    await list.getByText('its URL is not an http or https URL').waitFor()
+    for (const code of ['U+0430', 'U+202E']) await list.getByText(code).first().waitFor()
+    expect(await list.locator('img').count()).toBe(0)
     expect(await findBarriers(page)).toEqual([])
     await shoot(page, 'start')
     await page.getByRole('button', { name: 'Import 2 servers…' }).focus()
