@@ -201,15 +201,57 @@ describe.skipIf(!AVAILABLE)('containers', () => {
     })
   })
 
-  describe(`before a program gets any input (${promise('SEN-12')})`, () => {
-    /** A docker that changes what it was asked for, as a broken or an exchanged one would. */
-    function writeDocker(name: string, script: string): string {
-      const path = join(folder.path, name)
-      mkdirSync(path)
-      const real = spawnSync('which', ['docker'], { encoding: 'utf8' }).stdout.trim()
-      writeFileSync(join(path, 'docker'), `#!/bin/bash\nreal=${real}\n${script}\nexec $real "$@"\n`, { mode: 0o755 })
-      return `${path}:${process.env.PATH}`
+  describe('a gateway of an ordinary user who may use the engine', () => {
+    const own = makeUserFolder('an ordinary user')
+    const workspace = join(own.path, 'workspace')
+    const other = join(own.path, 'other')
+    const byUser = (env: Start['env'] = {}): Start => ({
+      ...{ user: 'an ordinary user', folder: own.path, env: { ...engine.env, ...env } },
+    })
+    const write = `
+      const fs = require('node:fs')
+      fs.mkdirSync('/workspace/private', { mode: 0o700 })
+      fs.writeFileSync('/workspace/private/note', 'x')
+      console.log(process.getuid())`
+    const inOwnUser = (env?: Start['env']) => {
+      const options = { state: own.path, image: 'own-user:1', mounts: [`${workspace}:/workspace:rw`] }
+      return run([process.execPath, FIXTURE, JSON.stringify(options), '/bin/node', '-e', write], byUser(env))
     }
+    beforeAll(async () => {
+      chmodSync(engine.env.DOCKER_HOST.replace('unix://', ''), 0o666)
+      chmodSync(join(engine.env.DOCKER_HOST.replace('unix://', ''), '..'), 0o755)
+      engine.importNode('own-user:1', { changes: ['USER 2000'] })
+      await run(['mkdir', workspace, other], byUser())
+    })
+    afterAll(() => own.remove())
+
+    it('runs an image with a user of its own as the user of the gateway, who can remove what it wrote', async () => {
+      expect(await inOwnUser()).toMatchObject({ code: 0, stdout: '65534\n', stderr: '' })
+      expect(await run(['rm', '-r', join(workspace, 'private')], byUser())).toMatchObject({ code: 0, stderr: '' })
+    })
+
+    it(`asks the kernel what is mounted in it (${promise('SEN-12')})`, async () => {
+      const PATH = writeDocker(
+        'exchanging',
+        `if [ "$1" = create ]; then all=" $(printf '%q ' "$@")"; eval "exec $real \${all//source=${workspace.replaceAll('/', '\\/')}/source=${other.replaceAll('/', '\\/')}}"; fi`,
+      )
+      chmodSync(join(PATH.split(':')[0] ?? '', '..'), 0o755)
+      const { code, stderr } = await inOwnUser({ PATH })
+      expect(stderr).toContain('/workspace is not what was checked before')
+      expect(code).toBe(5)
+    })
+  })
+
+  /** A docker that changes what it was asked for, as a broken or an exchanged one would. */
+  function writeDocker(name: string, script: string): string {
+    const path = join(folder.path, name)
+    mkdirSync(path)
+    const real = spawnSync('which', ['docker'], { encoding: 'utf8' }).stdout.trim()
+    writeFileSync(join(path, 'docker'), `#!/bin/bash\nreal=${real}\n${script}\nexec $real "$@"\n`, { mode: 0o755 })
+    return `${path}:${process.env.PATH}`
+  }
+
+  describe(`before a program gets any input (${promise('SEN-12')})`, () => {
     const swap = (from: string, to: string): string =>
       `if [ "$1" = create ]; then all=" $(printf '%q ' "$@")"; all=\${all/ ${from} / ${to} }; eval "exec $real $all"; fi`
 

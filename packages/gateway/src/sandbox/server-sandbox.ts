@@ -116,6 +116,8 @@ export class ServerSandbox {
     this.#program?.stop().catch(() => {
       if (this.#state.hasHostNetwork) return this.server.onNote('It could not be stopped.')
       this.server.onNote('It could not be stopped, so it has no network any more.')
+      // Modes never become wider, so that no change of labels or lists gives the network back.
+      this.#mode = 'NONE'
       this.#state.sandbox.setPolicy({ mode: 'NONE', allow: [] })
     })
   }

@@ -214,13 +214,17 @@ function requirePlain(path: string): string {
   throw new SallyportError('USAGE', `The path ${path} cannot be used in a container: it contains a colon or a comma.`)
 }
 
-/** `uid:gid`: never root, since programs of many images would run as root. `undefined`: the image names another one. */
+/**
+ * `uid:gid`: never root, since programs of many images would run as root. An ordinary user runs everything with its own
+ * number: only then the kernel lets it check the container, and can it remove what that writes. `undefined`: the image
+ * names another one, and root checks it.
+ */
 function chooseUser<Image extends string>(image: Image): Image extends '' ? string : string | undefined
 function chooseUser(image: string): string | undefined {
-  const [name = ''] = image.split(':')
-  if (name !== '' && name !== 'root' && !/^0+$/.test(name)) return undefined
   const [uid = 0, gid = 0] = [process.getuid?.(), process.getgid?.()]
-  return uid === 0 ? '1000:1000' : `${uid}:${gid}`
+  if (uid !== 0) return `${uid}:${gid}`
+  const [name = ''] = image.split(':')
+  return name === '' || name === 'root' || /^0+$/.test(name) ? '1000:1000' : undefined
 }
 
 /** Variables that the engine's program would use itself. */
