@@ -284,7 +284,7 @@ describe('the rules of the tools', () => {
     await page.goto(`${bench.gateway.url}/governance`)
     await page.getByText('Loading the rules of the tools').waitFor()
     await shoot(page, 'governance-loading')
-    await page.getByRole('alert').getByRole('button', { name: 'Try again' }).waitFor()
+    await page.getByRole('alert').getByText('The gateway cannot be reached.').waitFor()
     await shoot(page, 'governance-failed')
     await close()
   })

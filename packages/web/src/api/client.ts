@@ -51,9 +51,14 @@ async function toApiError(response: JsonResponse): Promise<ApiError> {
 
 async function fetchFromGateway(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
   const timeout = AbortSignal.timeout(REQUEST_TIMEOUT_MS)
-  const response = await fetch(input, {
-    ...init,
-    signal: init?.signal ? AbortSignal.any([init.signal, timeout]) : timeout,
+  const signal = init?.signal ? AbortSignal.any([init.signal, timeout]) : timeout
+  const response = await fetch(input, { ...init, signal }).catch((cause: unknown) => {
+    if (init?.signal?.aborted) throw cause
+    const seconds = REQUEST_TIMEOUT_MS / 1_000
+    throw new Error(
+      timeout.aborted ? `The gateway did not answer within ${seconds} s.` : 'The gateway cannot be reached.',
+      { cause },
+    )
   })
   // The login has ended: the gateway answers a reload with the page that says how to log in again.
   if (response.status === 401) location.reload()

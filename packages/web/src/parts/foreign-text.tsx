@@ -49,8 +49,15 @@ function renderPiece(piece: TextPiece, index: number) {
 
 const MAX_NAME = 120
 
+interface ForeignNameProps {
+  readonly name: string
+  readonly className?: string
+  /** It is cut where there is no room, and not broken. */
+  readonly oneLine?: boolean
+}
+
 /** A name such as `server/tool`: breaks after `/` and `_`, and a very long one is cut in the middle of nowhere. */
-export function ForeignName({ name, className = '' }: { readonly name: string; readonly className?: string }) {
+export function ForeignName({ name, className = '', oneLine = false }: ForeignNameProps) {
   const shown = name.length > MAX_NAME ? `${name.slice(0, MAX_NAME)}…` : name
   const parts = shown.split(/(?<=[/_])/)
   return (
@@ -60,7 +67,7 @@ export function ForeignName({ name, className = '' }: { readonly name: string; r
           // biome-ignore lint/suspicious/noArrayIndexKey: parts have no identity but their position.
           <span key={index}>
             {revealText(part).map(renderPiece)}
-            {index < parts.length - 1 && <wbr />}
+            {index < parts.length - 1 && !oneLine && <wbr />}
           </span>
         ))}
       </bdi>

@@ -2,6 +2,7 @@ import { ChevronDown } from 'lucide-react'
 import type { RuledTool } from '../../../../gateway/src/serve/api/api.ts'
 import type { RuleEdit, RuleField } from './rule-edits.ts'
 import { fieldsOf, formatRuleValue, RULE_CHOICES, type RuleChoice, RuleSign } from './rule-fields.tsx'
+import { shortName } from './rules.ts'
 
 interface RuleCellsProps {
   readonly tool: RuledTool
@@ -34,7 +35,7 @@ function RuleCell({ choice, tool, edit, mayEdit, onEdit }: RuleCellsProps & { re
       </span>
       {mayEdit && tool.entry && (
         <select
-          aria-label={`${title} of ${tool.server}/${tool.tool}`}
+          aria-label={`${title} of ${shortName(tool)}`}
           value={String(now[field] ?? '')}
           onChange={({ target }) => {
             const chosen = options.find(({ value }) => value === target.value)

@@ -3,6 +3,7 @@ import type { RuledTool } from '../../../../gateway/src/serve/api/api.ts'
 import { ForeignName } from '../../parts/foreign-text.tsx'
 import { RuleCells } from './rule-cells.tsx'
 import type { RuleEdit } from './rule-edits.ts'
+import { shortName } from './rules.ts'
 
 interface RuleRowProps {
   readonly tool: RuledTool
@@ -23,7 +24,7 @@ export function RuleRow({ tool, edit, mayEdit, isSelected, onSelect, onEdit }: R
           <input
             className="check"
             type="checkbox"
-            aria-label={`Select ${server}/${name}`}
+            aria-label={`Select ${shortName(tool)}`}
             checked={isSelected}
             onChange={({ target, nativeEvent }) =>
               onSelect(target.checked, nativeEvent instanceof MouseEvent && nativeEvent.shiftKey)
@@ -35,7 +36,7 @@ export function RuleRow({ tool, edit, mayEdit, isSelected, onSelect, onEdit }: R
       )}
       <span className="rule-name">
         <Link className="cut" to={`/governance/${encodeURIComponent(canonical)}`}>
-          <ForeignName name={`${server}/${name}`} />
+          <ForeignName name={`${server}/${name}`} oneLine />
         </Link>
         <span className="rule-source">
           {entry ? `entry at line ${entry.line}` : builtIn ? 'part of the gateway' : 'no entry of its own'}

@@ -64,3 +64,7 @@ const sourcesOf = ({ risk, permission, requiresApproval, sensitivity }: RuledToo
 
 export const needsReview = ({ pin, openFindings }: Pick<RuledTool, 'pin' | 'openFindings'>): boolean =>
   pin === 'changed' || openFindings > 0
+
+/** For labels: names of servers can have any length. */
+export const shortName = ({ server, tool }: Pick<RuledTool, 'server' | 'tool'>): string =>
+  `${server}/${tool}`.slice(0, 150)
