@@ -11,14 +11,15 @@ export type StreamState = 'connecting' | 'live' | 'lost'
 export type LiveState = LiveMessages['state']
 
 type Message =
-  | { readonly kind: 'events'; readonly events: readonly EventView[] }
+  | { readonly kind: 'events'; readonly events: readonly EventView[]; readonly omitted: number }
   | { readonly kind: 'state'; readonly state: StreamState }
   | { readonly kind: 'live'; readonly live: LiveState }
   | { readonly kind: 'reset' }
   | { readonly kind: 'hello' }
 
 export interface StreamListener {
-  readonly onEvents?: (events: readonly EventView[]) => void
+  /** `omitted`: calls that are not among them, since there are too many. */
+  readonly onEvents?: (events: readonly EventView[], omitted: number) => void
   readonly onLive?: (live: LiveState) => void
   /** Records were missed: whatever is shown has to be read again. */
   readonly onReset?: () => void
@@ -66,7 +67,7 @@ class EventStream {
     if (message.kind === 'state') return this.#setState(message.state)
     if (message.kind === 'live') this.#live = message.live
     for (const listener of this.#listeners)
-      if (message.kind === 'events') listener.onEvents?.(message.events)
+      if (message.kind === 'events') listener.onEvents?.(message.events, message.omitted)
       else if (message.kind === 'live') listener.onLive?.(message.live)
       else listener.onReset?.()
   }
@@ -86,7 +87,10 @@ class EventStream {
   #connect(): void {
     const source = new EventSource(STREAM_URL)
     source.addEventListener('open', () => this.#publish({ kind: 'state', state: 'live' }))
-    on(source, 'records', ({ records }) => this.#publish({ kind: 'events', events: records as readonly EventView[] }))
+    on(source, 'records', ({ records, omitted }) => {
+      const calls = (omitted.TOOL_CALL_STARTED ?? 0) + (omitted.POLICY_DENIED ?? 0)
+      this.#publish({ kind: 'events', events: records as readonly EventView[], omitted: calls })
+    })
     on(source, 'state', (live) => this.#publish({ kind: 'live', live }))
     on(source, 'reset', () => this.#publish({ kind: 'reset' }))
     source.addEventListener('error', () => {

@@ -3,9 +3,9 @@ import type { EventView } from '../../../gateway/src/serve/api/api.ts'
 import { eventStream, type StreamState } from './event-stream.ts'
 
 /** Calls the listener with each batch of new events while the component is shown. */
-export function useEvents(listener: (events: readonly EventView[]) => void): void {
+export function useEvents(listener: (events: readonly EventView[], omitted: number) => void): void {
   const onEvents = useEffectEvent(listener)
-  useEffect(() => eventStream.listen({ onEvents: (events) => onEvents(events) }), [])
+  useEffect(() => eventStream.listen({ onEvents: (events, omitted) => onEvents(events, omitted) }), [])
 }
 
 export const useStreamState = (): StreamState =>

@@ -43,8 +43,24 @@ it('shows a foreign letter inside a Latin word, and in a name with digits or und
   expect(codesIn('run_\uff52\uff4d')).toEqual(['lookalike U+FF52', 'lookalike U+FF4D'])
 })
 
+it('counts equal characters that follow each other', () => {
+  expect(codesIn('a\u200b\u200b\u200bb\u200c')).toEqual(['hidden U+200B × 3', 'hidden U+200C'])
+  expect(revealText('\u200b'.repeat(100_000))).toHaveLength(1)
+})
+
+it('leaves a few marks on a letter, and shows how many more there are', () => {
+  expect(codesIn('a\u0301\u0302 ผู้ใหญ่ שָׁלוֹם')).toEqual([])
+  const stacked = `Z${'\u0351\u036b\u0343\u036a'.repeat(200)}algo\u200b`
+  expect(codesIn(stacked)).toEqual(['hidden 796 more marks', 'hidden U+200B'])
+  expect(
+    revealText(stacked)
+      .map(({ text }) => text)
+      .join(''),
+  ).toBe(stacked)
+})
+
 it('loses nothing', () => {
-  const text = 'a\u202eb\u200b👩‍👧 \ud800 p\u0430y\n'
+  const text = 'a\u200b\u200b\u202eb\u200b👩‍👧 \ud800 p\u0430y\n'
   expect(
     revealText(text)
       .map(({ text: piece }) => piece)

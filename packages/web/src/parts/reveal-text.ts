@@ -1,4 +1,4 @@
-/** A piece of a foreign text: as it is, or a character that a reader would not see or would take for another one. */
+/** A piece of a foreign text: as it is, or characters that a reader would not see or would take for other ones. */
 export type TextPiece =
   | { readonly kind: 'plain'; readonly text: string }
   | { readonly kind: 'hidden' | 'lookalike'; readonly text: string; readonly code: string }
@@ -34,23 +34,70 @@ const formatCode = (character: string): string =>
 export function revealText(text: string): readonly TextPiece[] {
   // Nearly every text is plain: this is its fast path.
   if (/^[\n\t\x20-\x7e]*$/.test(text)) return text === '' ? [] : [{ kind: 'plain', text }]
-  const [emoji, mixed] = [findEmoji(text), findMixedWords(text)]
-  const pieces: TextPiece[] = []
-  let plain = ''
+  const [emoji, mixed, stacks] = [findEmoji(text), findMixedWords(text), findStacks(text)]
+  const pieces = new Pieces()
   let index = 0
+  let skipped = 0
   for (const character of text) {
-    const kind = classify(character, { isEmoji: emoji.has(index), isMixed: mixed.has(index) })
-    if (kind === 'plain') plain += character
-    else {
-      if (plain !== '') pieces.push({ kind: 'plain', text: plain })
-      pieces.push({ kind, text: character, code: formatCode(character) })
-      plain = ''
+    const stack = stacks.get(index)
+    if (stack !== undefined) {
+      pieces.addStack(stack)
+      skipped = index + stack.length
     }
+    if (index >= skipped)
+      pieces.add(classify(character, { isEmoji: emoji.has(index), isMixed: mixed.has(index) }), character)
     index += character.length
   }
-  if (plain !== '') pieces.push({ kind: 'plain', text: plain })
-  return pieces
+  return pieces.end()
 }
+
+/** Joins what is plain, and equal characters that follow each other: a hundred thousand boxes would not be usable. */
+class Pieces {
+  readonly #pieces: TextPiece[] = []
+  #kind: TextPiece['kind'] = 'plain'
+  #text = ''
+  #character = ''
+  #count = 0
+
+  add(kind: TextPiece['kind'], character: string): void {
+    if (kind !== this.#kind || (kind !== 'plain' && character !== this.#character)) this.#flush()
+    this.#kind = kind
+    this.#text += character
+    this.#character = character
+    this.#count++
+  }
+
+  addStack(text: string): void {
+    this.#flush()
+    this.#pieces.push({ kind: 'hidden', text, code: `${[...text].length} more marks` })
+  }
+
+  end(): readonly TextPiece[] {
+    this.#flush()
+    return this.#pieces
+  }
+
+  #flush(): void {
+    const [kind, text] = [this.#kind, this.#text]
+    if (text === '') return
+    const code = `${formatCode(this.#character)}${this.#count > 1 ? ` × ${this.#count}` : ''}`
+    this.#pieces.push(kind === 'plain' ? { kind, text } : { kind, text, code })
+    this.#text = ''
+    this.#count = 0
+  }
+}
+
+/** The same for attributes, such as names for screen readers, where there is only text. */
+export const toVisibleText = (text: string): string =>
+  revealText(text)
+    .map((piece) =>
+      piece.kind === 'plain'
+        ? piece.text
+        : piece.kind === 'hidden'
+          ? `[${piece.code}]`
+          : `${piece.text}[${piece.code}]`,
+    )
+    .join('')
 
 function classify(
   character: string,
@@ -69,6 +116,12 @@ function findMixedWords(text: string): ReadonlySet<number> {
   const words = [...text.matchAll(WORD)].filter(([word]) => LOOKALIKE.test(word))
   return collectIndexes(words.filter(([word]) => LATIN.test(word) || /[\d_]/.test(word)))
 }
+
+/** A letter of any language has a few marks. With hundreds it covers other lines, and cannot be broken. */
+const STACK = /(?<=\p{M}{4})\p{M}+/gu
+
+const findStacks = (text: string): ReadonlyMap<number, string> =>
+  new Map([...text.matchAll(STACK)].map(({ 0: match, index }) => [index, match]))
 
 function collectIndexes(matches: Iterable<RegExpMatchArray>): ReadonlySet<number> {
   const indexes = new Set<number>()

@@ -22,7 +22,7 @@ const UI_PATH = /^\/((?:assets\/)?[\w-]+(?:\.[\w-]+)+)$/
 const HASHED_PATH = /^\/assets\//
 
 /** A screen of the page, such as `/approvals/a1b2`: names its own script, so that any of them is the same page. */
-const SCREEN_PATH = /^\/(?!assets(?:\/|$))[a-z-]+(?:\/[\w.~%@:-]+)*$/
+const SCREEN_PATH = /^\/(?!assets(?:\/|$))[a-z-]+(?:\/[\w.~%@:!'()*-]+)*$/
 
 interface UiRequest {
   /** A person opens an address, in contrast to a file that a page loads. */

@@ -1,6 +1,7 @@
 import { ChevronRight, X } from 'lucide-react'
 import { ForeignName, ForeignText } from '../../parts/foreign-text.tsx'
 import { formatAgo, formatNumber, formatWhen } from '../../parts/format.ts'
+import { toVisibleText } from '../../parts/reveal-text.ts'
 import { PermissionSign, RiskSign } from '../../parts/signs.tsx'
 import type { Row } from './picker-rows.ts'
 import {
@@ -85,7 +86,7 @@ function ToolRow({ row: { server, tool }, selection, uses, isDisabled, onChange,
       <input
         className="check"
         type="checkbox"
-        aria-label={`${server.id}/${tool.tool}`}
+        aria-label={toVisibleText(`${server.id}/${tool.tool}`)}
         checked={isSelected}
         disabled={isDisabled}
         onFocus={() => onPoint({ tokens: tool.tokens, isSelected })}
@@ -137,7 +138,7 @@ function StaleRow({ row: { selector }, selection, isDisabled, onChange }: RowPro
         className="grp-fold stale-remove"
         type="button"
         disabled={isDisabled}
-        aria-label={`Remove ${selector}`}
+        aria-label={toVisibleText(`Remove ${selector}`)}
         onClick={() => onChange(removeStale(selection, selector))}
       >
         <X className="i i-s" aria-hidden="true" />

@@ -7,8 +7,9 @@ import { api, read } from '../../api/client.ts'
 import { toEvents } from '../../api/events.ts'
 import { useEvents } from '../../api/use-events.ts'
 import { ForeignName, ForeignText } from '../../parts/foreign-text.tsx'
-import { cutShort, formatClock, formatMs, formatRule, formatShort } from '../../parts/format.ts'
+import { cutShort, formatClock, formatCount, formatMs, formatRule, formatShort } from '../../parts/format.ts'
 import { Page } from '../../parts/page.tsx'
+import { toVisibleText } from '../../parts/reveal-text.ts'
 import { Verdict, type VerdictKind, VerdictMark } from '../../parts/signs.tsx'
 import { Empty, Loaded, Note } from '../../parts/states.tsx'
 import { VirtualRows } from '../../parts/virtual-rows.tsx'
@@ -81,7 +82,9 @@ function Day({ day }: { readonly day: string }) {
 function Stream({ earlier }: { readonly earlier: readonly EventView[] }) {
   const [calls, setCalls] = useState(() => addEvents([], earlier))
   const [held, setHeld] = useState<readonly EventView[]>()
-  useEvents((events) => {
+  const [omitted, setOmitted] = useState(0)
+  useEvents((events, left) => {
+    if (left > 0) setOmitted((before) => before + left)
     if (held === undefined) setCalls((before) => addEvents(before, events))
     else setHeld([...held, ...events].slice(-10_000))
   })
@@ -118,7 +121,14 @@ function Stream({ earlier }: { readonly earlier: readonly EventView[] }) {
           Every call of every agent appears here as it happens. Start an agent through the gateway:
         </Empty>
       ) : (
-        <CallList calls={calls} />
+        <CallList
+          calls={calls}
+          note={
+            omitted === 0
+              ? undefined
+              : `${formatCount(omitted, 'more call')}: too many to show each one. They are all recorded: choose the day, or use \`sallyport audit\`.`
+          }
+        />
       )}
     </Page>
   )
@@ -248,7 +258,7 @@ const CallRow = ({ call: { id, time, kind, agent, name, why, rule, ms, kept } }:
     </span>
     <ForeignName name={name} className="c-tool cut" />
     <span className="why">
-      <span className="cut" title={why}>
+      <span className="cut" title={toVisibleText(why.slice(0, 300))}>
         <ForeignText text={why.slice(0, 300)} />
       </span>
       {rule && <code className="faint">{formatRule(rule)}</code>}
