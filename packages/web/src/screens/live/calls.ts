@@ -14,7 +14,7 @@ export interface LiveCall {
   readonly kept?: number
 }
 
-const MAX_CALLS = 5_000
+const MAX_CALLS = 2_000
 
 /** Adds events to the calls, newest first. Only the newest calls stay. */
 export function addEvents(calls: readonly LiveCall[], events: readonly EventView[]): readonly LiveCall[] {

@@ -39,9 +39,9 @@ const MAX_RECORD_BYTES = 64_000
 const MAX_FOLLOWED = 5_000
 /** More than is written between two ticks, nearly always. */
 const BUFFER_BYTES = 262_144
-/** The number, the time, the type and the id of the call are within so many bytes. */
-const HEAD_BYTES = 400
-const NEWLINE = 10
+/** Of `{"seq":`, which begins each line. */
+const SEQ_LENGTH = 7
+const MAX_DIGITS = 16
 
 /** Whether records of this type come with each call, and change nothing else that a page shows. */
 export const isCallRecord = (type: string): boolean => CALL_TYPES.has(type)
@@ -86,35 +86,36 @@ export class LiveRecords {
     this.#end = 0
   }
 
+  /** One character for each byte, so that places in the text are places in the buffer: only shown lines are decoded. */
   #readLines(lines: Buffer): void {
-    for (let start = 0; start < lines.length; ) {
-      const end = lines.indexOf(NEWLINE, start)
-      this.#readLine(lines.subarray(start, end))
+    const text = lines.toString('latin1')
+    for (let start = 0; start < text.length; ) {
+      const end = text.indexOf('\n', start)
+      const type = textAfter(text, '"type":"', start)
+      const seq = Number.parseInt(text.slice(start + SEQ_LENGTH, start + SEQ_LENGTH + MAX_DIGITS), 10)
+      if (this.#first === 0) this.#first = seq
+      this.#last = seq
+      if (end - start <= MAX_RECORD_BYTES && this.#isShown(type, text, start))
+        this.#shown.push({ seq, type, line: lines.toString('utf8', start, end) })
+      else this.#omitted.set(type, (this.#omitted.get(type) ?? 0) + 1)
       start = end + 1
     }
   }
 
-  #readLine(line: Buffer): void {
-    const head = line.toString('latin1', 0, HEAD_BYTES)
-    const type = textBetween(head, '"type":"')
-    const seq = Number.parseInt(head.slice('{"seq":'.length), 10)
-    if (this.#first === 0) this.#first = seq
-    this.#last = seq
-    if (line.length <= MAX_RECORD_BYTES && this.#isShown(type, head))
-      this.#shown.push({ seq, type, line: line.toString() })
-    else this.#omitted.set(type, (this.#omitted.get(type) ?? 0) + 1)
-  }
-
-  #isShown(type: string, head: string): boolean {
+  #isShown(type: string, text: string, start: number): boolean {
     const count = (this.#counts.get(type) ?? 0) + 1
     this.#counts.set(type, count)
     if (!CALL_TYPES.has(type)) return count <= MAX_OF_OTHERS
-    const call = textBetween(head, '"call_id":"')
+    if (type === 'TOOL_CALL_STARTED') {
+      if (count > MAX_OF_CALLS) return false
+      this.#follow(textAfter(text, '"call_id":"', start))
+      return true
+    }
+    if (count > MAX_OF_CALLS && this.#followed.size === 0) return false
+    const call = textAfter(text, '"call_id":"', start)
     const isFollowed = this.#followed.has(call)
-    if (type === 'TOOL_CALL_COMPLETED' || type === 'TOOL_CALL_FAILED') this.#followed.delete(call)
-    if (count > MAX_OF_CALLS && !isFollowed) return false
-    if (type === 'TOOL_CALL_STARTED') this.#follow(call)
-    return true
+    if (isFollowed && (type === 'TOOL_CALL_COMPLETED' || type === 'TOOL_CALL_FAILED')) this.#followed.delete(call)
+    return count <= MAX_OF_CALLS || isFollowed
   }
 
   #follow(call: string): void {
@@ -128,9 +129,7 @@ export class LiveRecords {
  * The first string member of this name. The gateway writes the type before everything that a caller or a server chose;
  * the call id comes right after it in each record of a call.
  */
-function textBetween(line: string, opening: string): string {
-  const at = line.indexOf(opening)
-  if (at < 0) return ''
-  const start = at + opening.length
-  return line.slice(start, line.indexOf('"', start))
+function textAfter(text: string, opening: string, from: number): string {
+  const at = text.indexOf(opening, from) + opening.length
+  return text.slice(at, text.indexOf('"', at))
 }
