@@ -68,7 +68,7 @@ function CallPage({ explanation: { calls, rules } }: { readonly explanation: Exp
       <div className="stack">
         <Outcome call={call} told={facts?.type === 'POLICY_DENIED' ? facts.message : undefined} timeline={timeline} />
         {isAgain && <TodayPanel callId={found.call_id} />}
-        <Steps facts={facts} timeline={timeline} isFailed={call.kind === 'failed'} />
+        {(facts ?? timeline.stages[0]) && <Steps facts={facts} timeline={timeline} isFailed={call.kind === 'failed'} />}
         <div className="half">
           <Rules rules={rules} />
           {facts?.arguments !== undefined && (

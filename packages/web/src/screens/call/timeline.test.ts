@@ -45,5 +45,7 @@ describe('where the time of a call went', () => {
     expect(buildTimeline(old).stages.map(({ id, ms }) => [id, ms])).toEqual([['send', 10]])
     expect(buildTimeline(records({ type: 'TOOL_CALL_STARTED' }))).toEqual({ stages: [], total: 0, shares: [] })
     expect(drawBars({ stages: [] })).toEqual([])
+    const unknown = records({ type: 'TOOL_CALL_FAILED', error: 'TOOL_UNKNOWN', latency_ms: 0 })
+    expect(buildTimeline(unknown).stages).toEqual([])
   })
 })

@@ -31,7 +31,7 @@ export const findDecision = (records: readonly EventView[]): Decided | undefined
 const find = <Type extends EventView['type']>(records: readonly EventView[], ...types: readonly Type[]) =>
   records.findLast((record): record is Extract<EventView, { type: Type }> => types.some((type) => type === record.type))
 
-/** Where the time of a call went, as far as its records say. Records of older gateways say less. */
+/** Where the time of a call went, as far as its records say. Those of older gateways say less; of unknown tools, nothing. */
 export function buildTimeline(records: readonly EventView[]): Timeline {
   const decided = findDecision(records)
   const end = find(records, 'TOOL_CALL_COMPLETED', 'TOOL_CALL_FAILED')
@@ -51,7 +51,7 @@ export function buildTimeline(records: readonly EventView[]): Timeline {
     for (const stage of findQuestions(records, sentAt, end.server_ms)) stages.push(stage)
     const ms = Math.max(0, end.latency_ms - end.server_ms)
     add({ id: 'return', holder: 'gateway', title: 'return', detail: describeReturn(end), ms })
-  } else if (end !== undefined) add({ ...UNKNOWN_SHARE, ms: end.latency_ms })
+  } else if (end !== undefined && decided !== undefined) add({ ...UNKNOWN_SHARE, ms: end.latency_ms })
   return { stages, total: at, shares: sumShares(stages) }
 }
 

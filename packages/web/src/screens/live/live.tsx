@@ -263,7 +263,7 @@ const CallRow = ({ call: { id, time, kind, agent, name, why, rule, ms, kept } }:
       </span>
       {rule && <code className="faint">{formatRule(rule)}</code>}
     </span>
-    <span className="num c-ms muted">{ms === undefined ? '' : formatMs(ms)}</span>
+    <span className="num c-ms muted">{ms ? formatMs(ms) : ''}</span>
     <span className="num c-kept faint">{kept ? `−${formatShort(kept)} tok` : ''}</span>
   </Link>
 )
