@@ -78,7 +78,8 @@ async function openPage(browser, { url, authorization }) {
   const minted = await fetch(`${url}/api/login-links`, { method: 'POST', headers: { authorization } })
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 } })
   const page = await context.newPage()
-  await page.goto(url + (await minted.json()).path)
+  const login = /** @type {{ path: string }} */ (await minted.json())
+  await page.goto(url + login.path)
   return page
 }
 
