@@ -223,6 +223,24 @@ describe.skipIf(!canSandbox())(`network: host (${promise('SEN-8')})`, () => {
     expect(shown).toMatch(/^wide +bubblewrap +NONE +ben .* nothing$/m)
   })
 
+  it('ends when a changed configuration makes its session private', async () => {
+    await flood('lena')
+    const where = ['--home', place.home, '--state', place.state]
+    await runCommand(['sessions', 'raise', 'lena', 'INTERNAL', '--why', 'a test', ...where])
+    expect(await dial('lena', other)).toBe('yes')
+    place.writeConfig({ ...config(), labels: { private_from: 'INTERNAL' } })
+    await expect.poll(() => dial('lena', other), { timeout: 20_000 }).toMatch(/^no E/)
+    const answered = process.hrtime.bigint()
+    expect(await get('lena', allowed)).toBe('200')
+    expect(lastWritten()).toBeLessThan(answered)
+    place.writeConfig(config())
+    await eventually(
+      () => gateway.records(),
+      (records) => records.filter(({ type }) => type === 'CONFIG_RELOADED').length === 2,
+    )
+    expect(await dial('lena', other), 'it never becomes wider again').toMatch(/^no E/)
+  })
+
   it('is replaced when its entry no longer asks for it, while others go on', async () => {
     await run('jane', ['sh', '-c', 'echo kept > /workspace/note'])
     expect(await dial('jane', other, 'stubborn')).toBe('yes')
