@@ -1,4 +1,4 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useIsMutating, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useNavigate } from 'react-router'
 import type { Agent } from '../../api/queries.ts'
@@ -30,7 +30,9 @@ interface ProfileFormProps {
 
 /** Which tools one profile gets, with what that costs. */
 export function ProfileForm({ profile: ref, agents, file }: ProfileFormProps) {
-  const tools = useQuery(agentToolsQuery(ref))
+  // The event of the deletion may arrive before we have left the profile.
+  const isDeleting = useIsMutating({ mutationKey: DELETE_KEY }) > 0
+  const tools = useQuery({ ...agentToolsQuery(ref), enabled: !isDeleting })
   const agent = agents.find(({ id }) => id === ref.agent)
   if (tools.data === undefined)
     return tools.error === null ? (
@@ -247,12 +249,15 @@ function listMissing(lines: readonly string[], others: readonly string[], mark: 
   return lines.filter((text) => !known.has(text)).map((text) => ({ mark, text }))
 }
 
+const DELETE_KEY = ['delete-profile']
+
 function DeleteProfile({ profile, written }: { readonly profile: ProfileRef; readonly written: Profile }) {
   const [isAsking, ask] = useState(false)
   const client = useQueryClient()
   const navigate = useNavigate()
   const name = `${profile.agent}.${profile.variant}`
   const deleting = useMutation({
+    mutationKey: DELETE_KEY,
     mutationFn: () => deleteProfile(profile, written),
     onSuccess: async () => {
       // First away from it: its tools cannot be read any more.
