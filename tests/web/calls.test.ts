@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { LegacyClient } from '../harness/mcp-client.ts'
 import { promise } from '../promises.ts'
 import { findBarriers, npmServer, openWebBench, shoot, type WebBench } from './web-bench.ts'
@@ -164,6 +164,7 @@ it(`${promise('WEB-5')} finds a call that was refused yesterday, and the file an
   const config = { governance: { enforce: true }, mcp_servers: { memory: npmServer('memory') } }
   const rules = { 'tools.yaml': { tools: { 'memory/delete_entities': { allowed_in_modes: ['RECOVERY'] } } } }
   const bench = await openWebBench(config, rules, { NODE_OPTIONS: `--import=${YESTERDAY}` })
+  onTestFinished(() => bench.close())
   const client = await LegacyClient.open(bench.gateway.mcp)
   await client.call('memory_delete_entities', { entityNames: ['all'] })
   await bench.restart()
@@ -175,6 +176,7 @@ it(`${promise('WEB-5')} finds a call that was refused yesterday, and the file an
     `(() => { const day = new Date(Date.now() - 86400000); return [day.getFullYear(), day.getMonth() + 1, day.getDate()].map((part) => String(part).padStart(2, '0')).join('-') })()`,
   )
   await page.getByLabel('Day').fill(yesterday)
+  await page.getByRole('button', { name: 'Back to now' }).waitFor()
   await page.getByRole('searchbox', { name: 'Search calls' }).fill('DELETE')
   await page.getByRole('link', { name: /memory\/delete_entities/ }).click()
   await page.getByText('Refused. It was never sent.').waitFor()
@@ -187,5 +189,4 @@ it(`${promise('WEB-5')} finds a call that was refused yesterday, and the file an
   await shoot(page, 'call-yesterday')
   expect(problems).toEqual([])
   await close()
-  await bench.close()
 })

@@ -138,15 +138,13 @@ function Stream({ earlier }: { readonly earlier: readonly EventView[] }) {
 function useFilter() {
   const [search, setSearch] = useSearchParams()
   const chosen = search.get('verdict')?.split(',') ?? []
-  const set = (name: string, value: string): void =>
-    setSearch(
-      (before) => {
-        if (value === '') before.delete(name)
-        else before.set(name, value)
-        return before
-      },
-      { replace: true },
-    )
+  const set = (name: string, value: string): void => {
+    // Not the parameters of this render: another field may have been set since.
+    const next = new URLSearchParams(window.location.search)
+    if (value === '') next.delete(name)
+    else next.set(name, value)
+    setSearch(next, { replace: true })
+  }
   return { chosen, agent: search.get('agent'), text: search.get('q') ?? '', day: search.get('day') ?? '', set }
 }
 
@@ -256,7 +254,7 @@ const CallRow = ({ call: { id, time, kind, agent, name, why, rule, ms, kept } }:
     <span className="c-agent cut muted">
       <ForeignText text={cutShort(agent)} />
     </span>
-    <ForeignName name={name} className="c-tool cut" />
+    <ForeignName name={name} className="c-tool cut" oneLine />
     <span className="why">
       <span className="cut" title={toVisibleText(why.slice(0, 300))}>
         <ForeignText text={why.slice(0, 300)} />
