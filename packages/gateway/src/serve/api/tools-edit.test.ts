@@ -11,8 +11,11 @@ async function openGovernedGateway() {
   const admin = await openAdminTestGateway()
   await admin.api('/api/tools')
   const path = join(admin.gateway.home.path, 'tools.yaml')
-  await writeFile(path, `${MINE}${await readFile(path, 'utf8')}`)
   const entries = async (): Promise<ToolsFileEntries> => (await admin.api('/api/tools-file/entries')).body
+  // The gateway writes the file after the list is answered.
+  const isWritten = async () => (await entries()).entries.some((entry) => entry.key.includes('echo'))
+  await expect.poll(isWritten, { timeout: 10_000 }).toBe(true)
+  await writeFile(path, `${MINE}${await readFile(path, 'utf8')}`)
   await expect.poll(async () => (await entries()).entries[0]?.line, { timeout: 10_000 }).toBeGreaterThan(1)
   const key = (await entries()).entries.find((entry) => entry.key.includes('echo'))?.key ?? ''
   const send = (route: string, body: object) => admin.api(`/api/tools-file/${route}`, { method: 'POST', body })
