@@ -16,6 +16,9 @@ const STAND_IN = join(REPOSITORY, 'tests/fixtures/docker-gateway.mjs')
 const META = ['mcp-find', 'mcp-add', 'mcp-remove', 'mcp-config-set', 'mcp-exec', 'code-mode', 'mcp-create-profile']
 const ALL_META = [...META, 'mcp-activate-profile', 'find-tools', 'mcp-registry-import']
 
+/** Lists do not wait long for a server that never becomes ready. */
+const IMPATIENT = { settings: { gateway: { startup_wait: '1s' } } }
+
 /** A folder for what the stand-ins note, with a program `docker` in it. */
 let folder: string
 
@@ -223,7 +226,7 @@ describe.each(['stdio', 'streaming'])('a Docker MCP Gateway that takes long to s
   it(`${promise('GW-11')} does not fail when callers give up waiting, and is available when it is ready`, async () => {
     const gate = join(folder, `${id}.gate`)
     const timeouts = { startup: '200ms', idle: '100ms' }
-    bench = await openFaultBench({ [id]: standIn(id, { transport, timeouts }, { mode: 'gate', gate }) })
+    bench = await openFaultBench({ [id]: standIn(id, { transport, timeouts }, { mode: 'gate', gate }) }, IMPATIENT)
     const changed = bench.window.next(isToolChange)
     expect(await bench.window.toolNames()).toContain('good_echo')
     writeFileSync(gate, '')
@@ -244,7 +247,7 @@ describe.each(['stdio', 'streaming'])('a Docker MCP Gateway that takes long to s
   })
 
   it(`${promise('GW-6')} is ended with the gateway even while it starts`, async () => {
-    bench = await openFaultBench({ [id]: standIn(id, { transport }, { mode: 'hang' }) })
+    bench = await openFaultBench({ [id]: standIn(id, { transport }, { mode: 'hang' }) }, IMPATIENT)
     await eventually(
       () => bench.server(id),
       ({ pid }) => pid !== undefined,
