@@ -1,3 +1,4 @@
+import type { ReactNode } from 'react'
 import { Link } from 'react-router'
 import type { SavingsHistory } from '../../../../gateway/src/serve/api/api.ts'
 import { ForeignName } from '../../parts/foreign-text.tsx'
@@ -17,89 +18,89 @@ export const ToolSavings = ({ tools }: Pick<SavingsHistory, 'tools'>) => (
     {tools.length === 0 ? (
       <p className="pad muted">Every result in this time went to its agent in full.</p>
     ) : (
-      <div className="scroll-x">
-        <table className="table compact">
-          <thead>
-            <tr>
-              <th scope="col">Tool</th>
-              <th scope="col" className="phone-hide">
-                <span className="vh">Share</span>
-              </th>
-              <th scope="col" className="num">
-                Shortened
-              </th>
-              <th scope="col" className="num">
-                Kept out
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {tools.map((tool) => (
-              <tr key={tool.name}>
-                <td className="fill">
-                  <ForeignName name={toShownName(tool.name)} />
-                </td>
-                <td className="phone-hide">
-                  <ShareBar row={tool} max={sumKept(tools[0] ?? tool)} />
-                </td>
-                <td className="num muted">
-                  {formatNumber(tool.shortened)} of {formatNumber(tool.calls)}
-                </td>
-                <td className="num">
-                  <strong title={formatNumber(sumKept(tool))}>{formatShort(sumKept(tool))}</strong>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <KeptTable
+        titles={['Tool', 'Shortened']}
+        rows={tools.map((tool) => ({
+          key: tool.name,
+          kept: tool,
+          name: <ForeignName name={toShownName(tool.name)} />,
+          detail: `${formatNumber(tool.shortened)} of ${formatNumber(tool.calls)}`,
+        }))}
+      />
     )}
   </Panel>
 )
 
 export const ProfileSavings = ({ profiles }: Pick<SavingsHistory, 'profiles'>) => (
   <Panel title="By profile" sub="with selection">
-    <div className="scroll-x">
-      <table className="table compact">
-        <thead>
-          <tr>
-            <th scope="col">Profile</th>
-            <th scope="col" className="phone-hide">
-              <span className="vh">Share</span>
-            </th>
-            <th scope="col" className="num">
-              Definitions per turn
-            </th>
-            <th scope="col" className="num">
-              Kept out
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {profiles.map((row) => (
-            <tr key={`${row.agent}.${row.profile}`}>
-              <td className="fill">
-                <Link to={`/agents/${encodeURIComponent(`${row.agent}.${row.profile}`)}`}>
-                  <ForeignName name={`${row.agent}.${row.profile}`} />
-                </Link>
-              </td>
-              <td className="phone-hide">
-                <ShareBar row={row} max={sumKept(profiles[0] ?? row)} />
-              </td>
-              <td className="num muted">
-                {row.definitions === undefined
-                  ? 'deleted'
-                  : `${formatShort(row.definitions.selected)} of ${formatShort(row.definitions.available)}`}
-              </td>
-              <td className="num">
-                <strong title={formatNumber(sumKept(row))}>{formatShort(sumKept(row))}</strong>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <KeptTable
+      titles={['Profile', 'Definitions per turn']}
+      rows={profiles.map((row) => {
+        const { agent, profile, definitions } = row
+        const name = `${agent}.${profile}`
+        return {
+          key: name,
+          kept: row,
+          name: (
+            <Link to={`/agents/${encodeURIComponent(name)}`}>
+              <ForeignName name={name} />
+            </Link>
+          ),
+          detail: definitions
+            ? `${formatShort(definitions.selected)} of ${formatShort(definitions.available)}`
+            : 'deleted',
+        }
+      })}
+    />
   </Panel>
+)
+
+interface KeptRow {
+  readonly key: string
+  readonly kept: Kept
+  readonly name: ReactNode
+  readonly detail: string
+}
+
+interface KeptTableProps {
+  readonly titles: readonly [name: string, detail: string]
+  /** The largest one first. */
+  readonly rows: readonly KeptRow[]
+}
+
+const KeptTable = ({ titles: [name, detail], rows }: KeptTableProps) => (
+  <div className="scroll-x">
+    <table className="table compact">
+      <thead>
+        <tr>
+          <th scope="col">{name}</th>
+          <th scope="col" className="phone-hide">
+            <span className="vh">Share</span>
+          </th>
+          <th scope="col" className="num">
+            {detail}
+          </th>
+          <th scope="col" className="num">
+            Kept out
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row) => (
+          <tr key={row.key}>
+            <td className="fill">{row.name}</td>
+            <td className="phone-hide">
+              <ShareBar row={row.kept} max={sumKept(rows[0]?.kept ?? row.kept)} />
+            </td>
+            <td className="num muted">{row.detail}</td>
+            <td className="num">
+              <strong title={formatNumber(sumKept(row.kept))}>{formatShort(sumKept(row.kept))}</strong>
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </div>
 )
 
 /** `filesystem/read_file` of the recorded `mcp__filesystem__read_file`. */

@@ -17,6 +17,11 @@ export const CHANGE_FLAGS = {
   dryRun: { kind: 'boolean', optional: true, withNegated: false, brief: 'Show the change, and write nothing' },
 } as const
 
+export const SERVER_NAME = {
+  kind: 'tuple',
+  parameters: [{ brief: 'Its name in config.yaml', placeholder: 'name', parse: String }],
+} as const
+
 /** The changes that a command can make. */
 type Change = Extract<ServerChange, { kind: 'add' | 'remove' | 'enable' }>
 

@@ -1,10 +1,5 @@
 import { defineCommand } from '../../define-command.ts'
-import { CHANGE_FLAGS, type ChangeFlags, changeServer } from './change-server.ts'
-
-const NAME = {
-  kind: 'tuple',
-  parameters: [{ brief: 'Its name in config.yaml', placeholder: 'name', parse: String }],
-} as const
+import { CHANGE_FLAGS, type ChangeFlags, changeServer, SERVER_NAME } from './change-server.ts'
 
 export const removeCommand = defineCommand<ChangeFlags, [string]>({
   brief: 'Remove a server from config.yaml',
@@ -14,7 +9,7 @@ export const removeCommand = defineCommand<ChangeFlags, [string]>({
     ['servers remove github --dry-run', 'See the change, write nothing'],
   ],
   flags: CHANGE_FLAGS,
-  positional: NAME,
+  positional: SERVER_NAME,
   run: (context, flags, id) =>
     changeServer(context, { flags, change: { kind: 'remove', id }, done: `${id} was removed from` }),
 })
@@ -23,7 +18,7 @@ export const enableCommand = defineCommand<ChangeFlags, [string]>({
   brief: 'Start a server that was disabled',
   examples: [['servers enable github', 'By its name']],
   flags: CHANGE_FLAGS,
-  positional: NAME,
+  positional: SERVER_NAME,
   run: (context, flags, id) =>
     changeServer(context, { flags, change: { kind: 'enable', id, enabled: true }, done: `${id} is enabled in` }),
 })
@@ -32,7 +27,7 @@ export const disableCommand = defineCommand<ChangeFlags, [string]>({
   brief: 'Stop a server, and keep its entry',
   examples: [['servers disable github', 'By its name']],
   flags: CHANGE_FLAGS,
-  positional: NAME,
+  positional: SERVER_NAME,
   run: (context, flags, id) =>
     changeServer(context, { flags, change: { kind: 'enable', id, enabled: false }, done: `${id} is disabled in` }),
 })

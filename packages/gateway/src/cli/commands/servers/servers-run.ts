@@ -7,20 +7,15 @@ import type { GatewayClient, ServerView } from '../../gateway/gateway-client.ts'
 import { findRunningGateway } from '../../gateway/with-gateway.ts'
 import type { GlobalFlags } from '../../global-flags.ts'
 import { createScreen } from '../../terminal/screen.ts'
-import { waitForServer } from './change-server.ts'
+import { SERVER_NAME, waitForServer } from './change-server.ts'
 import { formatServerLine } from './server-line.ts'
-
-const NAME = {
-  kind: 'tuple',
-  parameters: [{ brief: 'Its name', placeholder: 'name', parse: String }],
-} as const
 
 export const restartCommand = defineCommand<object, [string]>({
   brief: 'Close a server and start it again',
   description: 'Its calls in flight end with an error that says so.',
   examples: [['servers restart github', 'By its name']],
   flags: {},
-  positional: NAME,
+  positional: SERVER_NAME,
   run: async (context, flags, id) => {
     const screen = createScreen(context, flags)
     const gateway = await requireGateway(context, flags)
@@ -48,7 +43,7 @@ export const logsCommand = defineCommand<LogsFlags, [string]>({
     follow: { kind: 'boolean', optional: true, withNegated: false, brief: 'Wait for further lines' },
   },
   aliases: { f: 'follow' },
-  positional: NAME,
+  positional: SERVER_NAME,
   run: async (context, flags, id) => {
     const screen = createScreen(context, flags)
     const gateway = await requireGateway(context, flags)
